@@ -1,0 +1,10 @@
+/* mlx-rs seeds its default random state with this Apple call; Linux has none. */
+#define _POSIX_C_SOURCE 199309L
+#include <stdint.h>
+#include <time.h>
+
+uint64_t mach_approximate_time(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,81 @@
+//! The header of one safetensors file, checked against the file's real length.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use safetensors::tensor::Metadata;
+
+use crate::{Error, Result};
+
+/// Longest header that is read; the format's own limit.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// What a header says.
+pub(super) struct Header {
+    pub(super) metadata: HashMap<String, String>,
+    /// Name, element type, shape, first byte from the start of the file, length.
+    pub(super) tensors: Vec<(String, safetensors::Dtype, Vec<usize>, u64, u64)>,
+    pub(super) bytes: u64,
+}
+
+/// Reads the header of `path`, called `name` in errors.
+pub(super) fn read(path: &Path, name: &str) -> Result<Header> {
+    let io = |source| Error::Io { path: path.to_path_buf(), source };
+    let corrupt = |message: String| Error::FileCorrupt { file: name.to_owned(), message };
+    let mut file = File::open(path).map_err(io)?;
+    let meta = file.metadata().map_err(io)?;
+    if !meta.is_file() {
+        return Err(corrupt("it is not a regular file".to_owned()));
+    }
+    let bytes = meta.len();
+    let mut length = [0u8; 8];
+    if bytes < 8 {
+        return Err(corrupt(format!("it has {bytes} bytes, too few for a header")));
+    }
+    file.read_exact(&mut length).map_err(io)?;
+    let header_bytes = u64::from_le_bytes(length);
+    if &length == b"version " {
+        return Err(corrupt("it is a Git LFS pointer, not the weights".to_owned()));
+    }
+    // Checked before anything of this size is allocated.
+    if header_bytes > MAX_HEADER_BYTES || header_bytes > bytes - 8 {
+        return Err(corrupt(format!("its header claims {header_bytes} bytes, the file has {bytes}")));
+    }
+    let mut buffer = Vec::with_capacity(header_bytes as usize);
+    file.take(header_bytes).read_to_end(&mut buffer).map_err(io)?;
+    let header: Metadata = serde_json::from_slice(&buffer).map_err(|e| corrupt(format!("its header is broken: {e}")))?;
+    let start = 8 + header_bytes;
+    let mut tensors = Vec::new();
+    for (tensor, info) in header.tensors() {
+        let (from, to) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
+        if to < from || Some(to - from) != byte_size(&info.shape, info.dtype) {
+            return Err(corrupt(format!("`{tensor}` of shape {:?} does not take bytes {from}..{to}", info.shape)));
+        }
+        tensors.push((tensor, info.dtype, info.shape.clone(), from, to - from));
+    }
+    // The data must be covered without gaps or overlaps, to the last byte of the file.
+    tensors.sort_by_key(|t| (t.3, t.4));
+    let mut end = 0u64;
+    for (tensor, _, _, from, length) in &mut tensors {
+        if *from != end {
+            return Err(corrupt(format!("`{tensor}` starts at byte {from} of the data, where {end} was expected")));
+        }
+        end += *length;
+        *from += start;
+    }
+    if start.checked_add(end) != Some(bytes) {
+        return Err(corrupt(format!(
+            "its header describes {} bytes, the file has {bytes}",
+            u128::from(start) + u128::from(end)
+        )));
+    }
+    Ok(Header { metadata: header.metadata().clone().unwrap_or_default(), tensors, bytes })
+}
+
+/// Bytes of a tensor, or `None` when no file could hold it.
+fn byte_size(shape: &[usize], dtype: safetensors::Dtype) -> Option<u64> {
+    let bits = shape.iter().try_fold(dtype.bitsize() as u64, |n, d| n.checked_mul(*d as u64))?;
+    (bits % 8 == 0).then_some(bits / 8)
+}

@@ -1,0 +1,110 @@
+//! A checkpoint folder: its config, its files and the tensors they hold, read from headers only.
+
+mod config;
+mod files;
+mod header;
+mod inspect;
+mod quantization;
+mod weights;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+pub use config::Fields;
+pub(crate) use inspect::family_of;
+pub use inspect::{Inspection, MtpInspection, MtpLocation, Problem, inspect};
+pub use quantization::{Mode, Quantization, QuantizationSpec};
+pub use weights::Weights;
+
+use crate::{Error, Result};
+
+/// One tensor as a file's header describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TensorInfo {
+    /// Position of its file in [`Checkpoint::files`].
+    pub file: usize,
+    /// Element type in the file.
+    pub dtype: safetensors::Dtype,
+    /// Shape in the file.
+    pub shape: Vec<usize>,
+    /// First byte, counted from the start of the file.
+    pub start: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// One safetensors file.
+#[derive(Debug, Clone)]
+pub struct WeightFile {
+    /// Its name, relative to the folder.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The header's `__metadata__`.
+    pub metadata: HashMap<String, String>,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// A checkpoint folder.
+///
+/// Opening reads the config and the headers of the weight files, checks both and reads no weights.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// The folder.
+    pub dir: PathBuf,
+    /// config.json.
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// Every weight file that was looked at.
+    pub files: Vec<WeightFile>,
+    /// Tensors of the files that count: the index's, or all where there is no index.
+    pub tensors: BTreeMap<String, TensorInfo>,
+    /// Tensors of files beside a complete index. They are never merged into the target; a head may be among them.
+    pub stray: BTreeMap<String, TensorInfo>,
+    /// What is odd but no reason to refuse.
+    pub warnings: Vec<String>,
+}
+
+impl Checkpoint {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// A missing or broken config, damaged files, and an index that does not fit the files, each named.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let config = config::read_json_object(dir, "config.json")?.ok_or_else(|| missing_config(dir))?;
+        let found = files::discover(dir)?;
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            config,
+            files: found.files,
+            tensors: found.tensors,
+            stray: found.stray,
+            warnings: found.warnings,
+        })
+    }
+
+    /// `model_type`, or an empty text.
+    #[must_use]
+    pub fn model_type(&self) -> &str {
+        self.config.get("model_type").and_then(serde_json::Value::as_str).unwrap_or_default()
+    }
+
+    /// The file that holds a tensor.
+    #[must_use]
+    pub fn file_of(&self, info: &TensorInfo) -> &WeightFile {
+        &self.files[info.file]
+    }
+
+    /// Bytes of all weight files.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.bytes).sum()
+    }
+}
+
+fn missing_config(dir: &Path) -> Error {
+    match std::fs::metadata(dir) {
+        Err(source) => Error::Io { path: dir.to_path_buf(), source },
+        Ok(_) => Error::ConfigMissing { file: "config.json".to_owned(), dir: dir.to_path_buf() },
+    }
+}

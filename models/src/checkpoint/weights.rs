@@ -1,0 +1,322 @@
+//! Taking tensors out of a checkpoint: each once, none left over.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use mlx_rs::{Array, Dtype};
+
+use super::{Checkpoint, Mode, Quantization, QuantizationSpec, TensorInfo};
+use crate::nn::{Embedding, Linear, ffi};
+use crate::{Error, Result};
+
+/// The tensors of one model part under this engine's own names.
+///
+/// Loading a part takes tensors by name; [`Weights::finish`] then refuses what is left, so that a tensor can be neither
+/// missed nor used twice.
+pub struct Weights<'a> {
+    checkpoint: &'a Checkpoint,
+    entries: BTreeMap<String, (String, TensorInfo)>,
+    quantization: Quantization,
+    /// Prefixes the config may list a module under.
+    prefixes: &'static [&'static str],
+    dtype: Dtype,
+    /// Checks names and shapes but reads no data: arrays come out as zeros that nobody evaluates.
+    dry: bool,
+    open: HashMap<usize, File>,
+}
+
+impl<'a> Weights<'a> {
+    /// Collects tensors under the names `rename` gives them; those it answers `None` for are set aside.
+    ///
+    /// # Errors
+    /// Two tensors with one name.
+    pub fn new(
+        checkpoint: &'a Checkpoint,
+        tensors: &BTreeMap<String, TensorInfo>,
+        quantization: Quantization,
+        prefixes: &'static [&'static str],
+        rename: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        let mut entries: BTreeMap<String, (String, TensorInfo)> = BTreeMap::new();
+        for (source, info) in tensors {
+            let Some(name) = rename(source) else { continue };
+            if let Some((other, first)) = entries.get(&name) {
+                return Err(Error::TensorDuplicate {
+                    name: format!("{other}` and `{source}"),
+                    first: checkpoint.file_of(first).name.clone(),
+                    second: checkpoint.file_of(info).name.clone(),
+                });
+            }
+            entries.insert(name, (source.clone(), info.clone()));
+        }
+        Ok(Self {
+            checkpoint,
+            entries,
+            quantization,
+            prefixes,
+            dtype: Dtype::Float32,
+            dry: false,
+            open: HashMap::new(),
+        })
+    }
+
+    /// Sets the activation type that floating tensors are converted to.
+    #[must_use]
+    pub fn with_dtype(mut self, dtype: Dtype) -> Self {
+        self.dtype = dtype;
+        self
+    }
+
+    /// Checks only: reads no data.
+    #[must_use]
+    pub fn dry(mut self, dry: bool) -> Self {
+        self.dry = dry;
+        self
+    }
+
+    /// The activation type.
+    #[must_use]
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// Whether a tensor is there and not taken yet.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
+    /// Names that are there and not taken yet.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// A tensor's description, if it is there and not taken yet.
+    #[must_use]
+    pub fn info(&self, name: &str) -> Option<&TensorInfo> {
+        self.entries.get(name).map(|(_, info)| info)
+    }
+
+    /// Takes a tensor of exactly this shape, in the type it is stored in.
+    ///
+    /// # Errors
+    /// Missing, another shape, an element type this engine does not read, or unreadable data.
+    pub fn take_raw(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
+        let (source, info) =
+            self.entries.remove(name).ok_or_else(|| Error::TensorMissing { name: self.source_name(name) })?;
+        let dtype = mlx_dtype(info.dtype).ok_or_else(|| match info.dtype {
+            safetensors::Dtype::F8_E4M3 | safetensors::Dtype::F8_E5M2 => {
+                Error::UnsupportedQuantization { method: format!("fp8 (tensor `{source}`)") }
+            }
+            other => Error::TensorShape {
+                name: source.clone(),
+                found: format!("{other:?}"),
+                expected: "a floating or packed type".to_owned(),
+            },
+        })?;
+        if info.shape.len() != shape.len() || info.shape.iter().zip(shape).any(|(a, b)| *a as i64 != i64::from(*b)) {
+            return Err(Error::TensorShape {
+                name: source,
+                found: format!("{:?}", info.shape),
+                expected: format!("{shape:?}"),
+            });
+        }
+        if self.dry {
+            return Ok(mlx_rs::ops::zeros_dtype(shape, dtype)?);
+        }
+        let bytes = self.read(&info)?;
+        ffi::from_bytes(&bytes, shape, dtype)
+    }
+
+    /// Takes a floating tensor, converted to the activation type.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`].
+    pub fn take(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
+        let dtype = self.dtype;
+        self.take_as(name, shape, dtype)
+    }
+
+    /// Takes a floating tensor, converted to `dtype`.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`].
+    pub fn take_as(&mut self, name: &str, shape: &[i32], dtype: Dtype) -> Result<Array> {
+        let raw = self.take_raw(name, shape)?;
+        self.convert(raw, dtype)
+    }
+
+    /// Takes a norm weight of `len` numbers. `shift` adds 1 in the stored type, as MLX conversions do.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`].
+    pub fn take_norm(&mut self, name: &str, len: i32, shift: bool) -> Result<Array> {
+        let mut raw = self.take_raw(name, &[len])?;
+        if shift {
+            let one = Array::from_f32(1.0).as_dtype(raw.dtype())?;
+            raw = raw.add(one)?;
+        }
+        let dtype = self.dtype;
+        self.convert(raw, dtype)
+    }
+
+    /// Converts and, unless dry, evaluates at once, so that stored and converted copies never pile up.
+    ///
+    /// # Errors
+    /// What MLX says.
+    pub fn convert(&self, raw: Array, dtype: Dtype) -> Result<Array> {
+        let out = if raw.dtype() == dtype { raw } else { raw.as_dtype(dtype)? };
+        self.settle(out)
+    }
+
+    /// Evaluates an array made from taken ones, unless dry.
+    ///
+    /// # Errors
+    /// What MLX says.
+    pub fn settle(&self, array: Array) -> Result<Array> {
+        if !self.dry {
+            array.eval()?;
+        }
+        Ok(array)
+    }
+
+    /// Takes a linear layer `[out, in]`, dense or packed as its tensors and the config say.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`], and bits or group size that do not fit the tensors.
+    pub fn linear(&mut self, path: &str, out: i32, input: i32) -> Result<Linear> {
+        self.linear_of(path, &[out], input)
+    }
+
+    /// Takes a stack of linear layers `[n, out, in]`.
+    ///
+    /// # Errors
+    /// As [`Weights::linear`].
+    pub fn linear_stack(&mut self, path: &str, n: i32, out: i32, input: i32) -> Result<Linear> {
+        self.linear_of(path, &[n, out], input)
+    }
+
+    fn linear_of(&mut self, path: &str, rows: &[i32], input: i32) -> Result<Linear> {
+        let with = |last: i32| [rows, &[last]].concat();
+        let weight_name = format!("{path}.weight");
+        let scales_name = format!("{path}.scales");
+        if !self.contains(&scales_name) {
+            if self.contains(&format!("{path}.weight_scale_inv")) {
+                return Err(Error::UnsupportedQuantization { method: "fp8 (block-scaled)".to_owned() });
+            }
+            return Ok(Linear::Dense { weight: self.take(&weight_name, &with(input))? });
+        }
+        let spec = self.spec(path)?;
+        self.check_packing(&weight_name, &scales_name, spec, input)?;
+        let weight = self.take_raw(&weight_name, &with(input / 32 * spec.bits + input % 32 * spec.bits / 32))?;
+        let groups = with(input / spec.group_size);
+        let (scales, biases) = match spec.mode {
+            Mode::Affine => {
+                let biases = self.take(&format!("{path}.biases"), &groups)?;
+                (self.take(&scales_name, &groups)?, Some(biases))
+            }
+            _ => (self.take_raw(&scales_name, &groups)?, None),
+        };
+        let weight = self.settle(weight)?;
+        Ok(Linear::Quantized { weight, scales: self.settle(scales)?, biases, spec })
+    }
+
+    /// Takes token vectors `[vocabulary, hidden]`.
+    ///
+    /// # Errors
+    /// As [`Weights::linear`].
+    pub fn embedding(&mut self, path: &str, vocabulary: i32, hidden: i32) -> Result<Embedding> {
+        Ok(Embedding::new(self.linear(path, vocabulary, hidden)?, self.dtype))
+    }
+
+    /// Refuses tensors that nobody took.
+    ///
+    /// # Errors
+    /// The first of them, by name.
+    pub fn finish(self) -> Result<()> {
+        match self.entries.values().next() {
+            None => Ok(()),
+            Some((source, info)) => Err(Error::TensorUnexpected {
+                name: source.clone(),
+                file: self.checkpoint.file_of(info).name.clone(),
+            }),
+        }
+    }
+
+    /// What the config says of a packed module, under any of its names.
+    fn spec(&self, path: &str) -> Result<QuantizationSpec> {
+        let mut paths: Vec<String> = Vec::new();
+        if let Some((source, _)) = self.entries.get(&format!("{path}.weight")) {
+            paths.extend(source.strip_suffix(".weight").map(str::to_owned));
+        }
+        paths.extend(self.prefixes.iter().map(|p| format!("{p}{path}")));
+        self.quantization.spec(&paths).ok_or_else(|| Error::ConfigValue {
+            field: "quantization".to_owned(),
+            value: "missing".to_owned(),
+            expected: format!("bits and group_size of the packed tensor `{path}`"),
+        })
+    }
+
+    /// Bits and group size must be what the shapes say, or the numbers would be misread.
+    fn check_packing(&self, weight: &str, scales: &str, spec: QuantizationSpec, input: i32) -> Result<()> {
+        let (Some(w), Some(s)) = (self.info(weight), self.info(scales)) else { return Ok(()) };
+        let last = |t: &TensorInfo| t.shape.last().map_or(0, |n| *n as i64);
+        let fits = i64::from(input) * i64::from(spec.bits) == last(w) * 32
+            && last(s) * i64::from(spec.group_size) == i64::from(input);
+        let scale_type = match spec.mode {
+            Mode::Affine => s.dtype != safetensors::Dtype::U8,
+            _ => s.dtype == safetensors::Dtype::U8,
+        };
+        if fits && scale_type && w.dtype == safetensors::Dtype::U32 {
+            return Ok(());
+        }
+        Err(Error::QuantizationMismatch {
+            tensor: self.source_name(weight),
+            shape: w.shape.clone(),
+            bits: spec.bits,
+            group_size: spec.group_size,
+        })
+    }
+
+    /// The name as this checkpoint would write it.
+    fn source_name(&self, name: &str) -> String {
+        if let Some((source, _)) = self.entries.get(name) {
+            return source.clone();
+        }
+        // A neighbour that is there shows the prefix of this layout.
+        let prefix = self.entries.iter().find_map(|(ours, (source, _))| source.strip_suffix(ours.as_str()));
+        format!("{}{name}", prefix.unwrap_or_default())
+    }
+
+    fn read(&mut self, info: &TensorInfo) -> Result<Vec<u8>> {
+        let file = self.checkpoint.file_of(info);
+        let io = |source| Error::Io { path: file.path.clone(), source };
+        let handle = match self.open.entry(info.file) {
+            std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
+            std::collections::hash_map::Entry::Vacant(e) => e.insert(File::open(&file.path).map_err(io)?),
+        };
+        handle.seek(SeekFrom::Start(info.start)).map_err(io)?;
+        let mut bytes = vec![0u8; usize::try_from(info.bytes).unwrap_or(usize::MAX)];
+        handle.read_exact(&mut bytes).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::FileCorrupt {
+                file: file.name.clone(),
+                message: "it became shorter while it was read".to_owned(),
+            },
+            _ => io(e),
+        })?;
+        Ok(bytes)
+    }
+}
+
+/// The MLX type of a stored type; `None` for those this engine does not read.
+fn mlx_dtype(dtype: safetensors::Dtype) -> Option<Dtype> {
+    match dtype {
+        safetensors::Dtype::F32 => Some(Dtype::Float32),
+        safetensors::Dtype::F16 => Some(Dtype::Float16),
+        safetensors::Dtype::BF16 => Some(Dtype::Bfloat16),
+        safetensors::Dtype::U32 => Some(Dtype::Uint32),
+        safetensors::Dtype::U8 => Some(Dtype::Uint8),
+        _ => None,
+    }
+}

@@ -1,0 +1,181 @@
+//! What the engine tells the app: plain data.
+
+use std::ops::ControlFlow;
+
+/// Receives a generation's events on the engine thread. `Break` stops it within one round or one
+/// prefill chunk; that answer is all that flows back.
+pub trait Sink: Send {
+    /// Takes one event. Blocking here holds the generation back.
+    fn event(&mut self, event: GenerationEvent) -> ControlFlow<()>;
+}
+
+impl<F: FnMut(GenerationEvent) -> ControlFlow<()> + Send> Sink for F {
+    fn event(&mut self, event: GenerationEvent) -> ControlFlow<()> {
+        self(event)
+    }
+}
+
+/// One step of a generation.
+#[derive(Debug, Clone)]
+pub enum GenerationEvent {
+    /// The prompt is being read.
+    Prefill {
+        /// Prompt tokens read so far.
+        done: usize,
+        /// Prompt tokens in all.
+        total: usize,
+    },
+    /// A decode round ended; plain decoding has one token a round.
+    Round {
+        /// New visible text of the thinking block; never taken back.
+        reasoning: String,
+        /// New visible text of the answer; never taken back.
+        answer: String,
+        /// What the round did.
+        round: RoundStats,
+        /// Figures up to now.
+        stats: GenerationStats,
+    },
+}
+
+/// What one round did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoundStats {
+    /// Tokens the drafter proposed.
+    pub drafted: usize,
+    /// Leading drafts that equal the target's own choice and were kept.
+    pub accepted: usize,
+    /// Ids the round added to the sequence, end token included.
+    pub tokens: Vec<u32>,
+}
+
+/// Figures of a generation. Times are wall-clock milliseconds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GenerationStats {
+    /// Tokens in the prompt.
+    pub prompt_tokens: usize,
+    /// Tokens generated.
+    pub tokens: usize,
+    /// Reading the prompt.
+    pub prefill_ms: f64,
+    /// From the request to the first token.
+    pub ttft_ms: f64,
+    /// From the first token to the last.
+    pub decode_ms: f64,
+    /// Tokens after the first, by decode time; 0 until there are two.
+    pub decode_tokens_per_second: f64,
+    /// Speculation's part.
+    pub speculation: SpeculationStats,
+}
+
+/// What speculation did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SpeculationStats {
+    /// Whether the MTP decoder ran.
+    pub enabled: bool,
+    /// Why it did not, in one sentence.
+    pub reason: Option<String>,
+    /// Tokens verified a round, bonus included; 1 when off.
+    pub block_size: usize,
+    /// Rounds.
+    pub rounds: usize,
+    /// Tokens proposed.
+    pub drafted: usize,
+    /// Proposals kept.
+    pub accepted: usize,
+    /// `accepted / drafted`; 0 without drafts.
+    pub acceptance_rate: f64,
+    /// Tokens by rounds, the prefill's first token apart; 1 when off.
+    pub tokens_per_round: f64,
+    /// Accepted drafts of each round, in order.
+    pub accepted_per_round: Vec<usize>,
+    /// For each draft position, first draft first: kept by proposed.
+    pub acceptance_by_position: Vec<f64>,
+}
+
+/// Why a generation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinishReason {
+    /// An end token or a stop string.
+    Stop,
+    /// The token limit or the end of the context.
+    Length,
+    /// The sink answered `Break`.
+    Cancelled,
+}
+
+impl FinishReason {
+    /// The name the field uses.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FinishReason::Stop => "stop",
+            FinishReason::Length => "length",
+            FinishReason::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A finished generation.
+#[derive(Debug, Clone)]
+pub struct Generated {
+    /// Generated ids. An end token is not among them unless `ignore_eos` let it pass; the token
+    /// that completed a stop string is.
+    pub tokens: Vec<u32>,
+    /// The whole text as generated, thinking and its tags included, end token and stop string apart.
+    pub text: String,
+    /// Text of the thinking block.
+    pub reasoning: String,
+    /// Text of the answer.
+    pub answer: String,
+    /// Whether thinking used up the token limit, so that there is no answer.
+    pub thinking_used_budget: bool,
+    /// Why it ended.
+    pub finish: FinishReason,
+    /// Its figures.
+    pub stats: GenerationStats,
+}
+
+/// A loaded pair.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Family name, e.g. `qwen3_5`.
+    pub family: String,
+    /// Where the target was read from.
+    pub target: std::path::PathBuf,
+    /// Whether a drafter is ready.
+    pub drafter: DrafterState,
+    /// Most tokens the context holds.
+    pub context: usize,
+    /// Whether the checkpoint brings a tokenizer and a chat template.
+    pub can_chat: bool,
+    /// Sampling defaults of the checkpoint's generation_config.json over the engine's own.
+    pub defaults: super::request::SamplingParams,
+    /// Where the arithmetic runs: `cpu`, `metal` or `cuda`.
+    pub device: &'static str,
+    /// Type of the activations, e.g. `float32`.
+    pub dtype: &'static str,
+    /// How long loading took, in milliseconds.
+    pub load_ms: f64,
+    /// Bytes MLX holds after the load.
+    pub memory_bytes: u64,
+    /// What is odd about the checkpoint but no reason to refuse it.
+    pub warnings: Vec<String>,
+}
+
+/// Whether a loaded pair can speculate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DrafterState {
+    /// It can.
+    Ready {
+        /// Where the head was found, in words.
+        source: String,
+        /// The drafter's default block size, bonus included.
+        block_size: usize,
+    },
+    /// It cannot.
+    Unavailable {
+        /// Why, in one sentence.
+        reason: String,
+    },
+}

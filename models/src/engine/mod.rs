@@ -1,0 +1,97 @@
+//! The only door the app uses: plain data in, plain data out.
+//!
+//! One thread owns every array. Calls send it a command and block until it has answered.
+
+mod event;
+mod loading;
+mod request;
+mod turn;
+mod worker;
+
+pub use event::{
+    DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink,
+    SpeculationStats,
+};
+pub use request::{
+    ActivationDtype, DraftKind, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role, SamplingParams,
+    Speculation,
+};
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use crate::{Error, Result};
+use worker::Command;
+
+/// A handle to the engine thread. Cheap to clone; the thread ends when the last handle is dropped.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    commands: Mutex<mpsc::Sender<Command>>,
+    generating: AtomicBool,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Starts the engine thread. Nothing is loaded.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { shared: Arc::new(Shared { commands: Mutex::new(worker::spawn()), generating: AtomicBool::new(false) }) }
+    }
+
+    /// Loads a pair in place of what was loaded. Blocks until it is ready.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the checkpoints; nothing is loaded then.
+    pub fn load(&self, request: LoadRequest) -> Result<Loaded> {
+        self.ask(|reply| Command::Load(request, reply))
+    }
+
+    /// Forgets what is loaded and gives its memory back.
+    ///
+    /// # Errors
+    /// [`Error::EngineLost`].
+    pub fn unload(&self) -> Result<()> {
+        self.ask(Command::Unload)
+    }
+
+    /// Generates; blocks until it has ended. Events go to `sink` on the engine thread.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while another generation runs, and whatever went wrong with this one. The loaded pair stays
+    /// usable, except after [`Error::EngineLost`], when it has been loaded anew.
+    pub fn generate(&self, request: GenerateRequest, sink: Box<dyn Sink>) -> Result<Generated> {
+        if self.shared.generating.swap(true, Ordering::AcqRel) {
+            return Err(Error::Busy);
+        }
+        let outcome = self.ask(|reply| Command::Generate(Box::new(request), sink, reply));
+        self.shared.generating.store(false, Ordering::Release);
+        outcome
+    }
+
+    fn ask<T>(&self, command: impl FnOnce(mpsc::SyncSender<Result<T>>) -> Command) -> Result<T> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let mut command = command(reply);
+        let mut commands = self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        // The thread only ever ends by a bug that its own guard did not catch: a new one takes over.
+        if let Err(mpsc::SendError(unsent)) = commands.send(command) {
+            command = unsent;
+            *commands = worker::spawn();
+            commands.send(command).map_err(|_| lost())?;
+        }
+        drop(commands);
+        answer.recv().map_err(|_| lost())?
+    }
+}
+
+fn lost() -> Error {
+    Error::EngineLost { message: "its thread ended without an answer".to_owned() }
+}

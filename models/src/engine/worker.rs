@@ -1,0 +1,79 @@
+//! The engine thread: one loop over commands, and what is loaded.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+
+use super::loading::{self, Model};
+use super::{GenerateRequest, Generated, LoadRequest, Loaded, Sink, turn};
+use crate::{Error, Result};
+
+/// What the thread is asked to do, and where the answer goes.
+pub(super) enum Command {
+    Load(LoadRequest, mpsc::SyncSender<Result<Loaded>>),
+    Unload(mpsc::SyncSender<Result<()>>),
+    Generate(Box<GenerateRequest>, Box<dyn Sink>, mpsc::SyncSender<Result<Generated>>),
+}
+
+/// Starts the thread; it ends when the sender is dropped.
+pub(super) fn spawn() -> mpsc::Sender<Command> {
+    let (sender, commands) = mpsc::channel();
+    let thread = std::thread::Builder::new().name("engine".to_owned()).stack_size(16 << 20);
+    // Without the thread the receiver is gone and every call answers `EngineLost`.
+    let _ = thread.spawn(move || run(&commands));
+    sender
+}
+
+fn run(commands: &mpsc::Receiver<Command>) {
+    crate::nn::ffi::init();
+    let mut model: Option<Model> = None;
+    while let Ok(command) = commands.recv() {
+        // A reply nobody waits for any more is no fault.
+        match command {
+            Command::Load(request, reply) => {
+                unload(&mut model);
+                let outcome = guard(|| loading::load(&request)).flatten().map(|loaded| {
+                    let described = loaded.loaded.clone();
+                    model = Some(loaded);
+                    described
+                });
+                let _ = reply.send(outcome);
+            }
+            Command::Unload(reply) => {
+                unload(&mut model);
+                let _ = reply.send(Ok(()));
+            }
+            Command::Generate(request, mut sink, reply) => {
+                let outcome = match &model {
+                    None => Err(Error::NotLoaded),
+                    Some(model) => guard(|| turn::generate(model, &request, sink.as_mut())).flatten(),
+                };
+                if matches!(outcome, Err(Error::EngineLost { .. })) {
+                    // Whatever the panic left half done goes with the old pair.
+                    let again = model.take().map(|m| m.request);
+                    unload(&mut model);
+                    model = again.and_then(|request| guard(|| loading::load(&request)).flatten().ok());
+                }
+                drop(sink);
+                let _ = reply.send(outcome);
+            }
+        }
+    }
+}
+
+fn unload(model: &mut Option<Model>) {
+    *model = None;
+    // Keeping freed buffers is no fault of the command.
+    let _ = mlx_rs::memory::clear_cache();
+}
+
+/// Runs one command's work; a panic becomes an error.
+fn guard<T>(work: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|s| (*s).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "it gave no reason".to_owned());
+        Error::EngineLost { message }
+    })
+}

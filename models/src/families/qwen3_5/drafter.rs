@@ -1,0 +1,163 @@
+//! The MTP head: one full-attention layer over (hidden of position p, token at p + 1), which predicts the token at
+//! p + 2. Further drafts feed its own output back.
+
+use mlx_rs::{Array, ops};
+
+use super::config::{Config, LayerKind};
+use super::layer::Layer;
+use super::target::Target;
+use super::weights;
+use crate::cache::Cache;
+use crate::checkpoint::{Checkpoint, Fields};
+use crate::family::{self, Hidden, LoadOptions, Pick, Target as _, same};
+use crate::nn::{Linear, rms_norm};
+use crate::{Error, Result};
+
+/// An MTP head. Embedding and output head are the target's.
+#[derive(Debug)]
+pub struct Drafter {
+    pre_fc_norm_embedding: Array,
+    pre_fc_norm_hidden: Array,
+    fc: Linear,
+    layers: Vec<Layer>,
+    norm: Array,
+    eps: f32,
+    block_size: usize,
+}
+
+/// What the head remembers of a sequence.
+#[derive(Debug)]
+pub struct State {
+    cache: Cache,
+    /// Output for the last verified pair, `[1, 1, H]`: the first draft comes from it.
+    seed: Option<Array>,
+    /// Draft steps run since the last commit.
+    appended: usize,
+}
+
+impl State {
+    /// Its cache.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+}
+
+impl Drafter {
+    /// Takes every tensor of the head and checks it against the target.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the checkpoint, by name, and [`Error::PairMismatch`].
+    pub fn load(checkpoint: &Checkpoint, target: &Target, options: LoadOptions) -> Result<Self> {
+        let t = target.config();
+        let c = Config::read(&checkpoint.config)?;
+        check_pair(t, &c)?;
+        let top = Fields::new(&checkpoint.config);
+        let text = top.object("text_config")?.unwrap_or(top);
+        if text.bool("mtp_use_dedicated_embeddings")? == Some(true) {
+            return Err(Error::UnsupportedModel {
+                message: "`mtp_use_dedicated_embeddings` is true; only heads that share the target's embedding are supported".to_owned(),
+            });
+        }
+        let taken = weights::head(checkpoint, target.dtype(), options)?;
+        let (mut w, shift) = (taken.weights, taken.zero_centred);
+        let hidden = c.hidden_size;
+        let count = layer_count(w.names());
+        let layers = (0..count)
+            .map(|i| Layer::load(&mut w, &format!("layers.{i}"), LayerKind::Full, &c, shift))
+            .collect::<Result<Vec<_>>>()?;
+        // Counts the bonus; the field's own default is the number of head layers plus two.
+        let block_size = top.int("block_size", 2, crate::engine::MAX_BLOCK_SIZE as i64)?;
+        let block_size = block_size.map_or((count + 2).min(crate::engine::MAX_BLOCK_SIZE), |n| n as usize);
+        let head = Self {
+            pre_fc_norm_embedding: w.take_norm("pre_fc_norm_embedding.weight", hidden, shift)?,
+            pre_fc_norm_hidden: w.take_norm("pre_fc_norm_hidden.weight", hidden, shift)?,
+            fc: w.linear("fc", hidden, 2 * hidden)?,
+            layers,
+            norm: w.take_norm("norm.weight", hidden, shift)?,
+            eps: c.rms_norm_eps,
+            block_size,
+        };
+        w.finish()?;
+        Ok(head)
+    }
+
+    /// Tokens `[1, n]` and hidden states `[1, n, H]` to outputs `[1, n, H]`, final norm included.
+    fn run(&self, target: &Target, cache: &mut Cache, tokens: &Array, hidden: &Array) -> Result<Array> {
+        let e = rms_norm(&target.embed(tokens)?, Some(&self.pre_fc_norm_embedding), self.eps)?;
+        let h = rms_norm(hidden, Some(&self.pre_fc_norm_hidden), self.eps)?;
+        let mut x = self.fc.forward(&ops::concatenate(&[e, h], -1)?)?; // embedding first
+        for (layer, cache) in self.layers.iter().zip(&mut cache.layers) {
+            x = layer.forward(&x, cache)?.0;
+        }
+        cache.len += tokens.shape()[1];
+        rms_norm(&x, Some(&self.norm), self.eps)
+    }
+}
+
+impl family::Drafter<Target> for Drafter {
+    type State = State;
+
+    fn block_size(&self) -> usize {
+        self.block_size
+    }
+
+    fn new_state(&self) -> State {
+        State { cache: Cache::new(self.layers.len()), seed: None, appended: 0 }
+    }
+
+    fn absorb(&self, target: &Target, state: &mut State, tokens: &Array, hidden: &Hidden) -> Result<()> {
+        let out = self.run(target, &mut state.cache, tokens, &hidden.0)?;
+        let n = out.shape()[1];
+        state.seed = Some(crate::nn::slice(&out, 1, n - 1, n)?);
+        state.appended = 0;
+        Ok(())
+    }
+
+    fn draft(&self, target: &Target, state: &mut State, count: usize, pick: &mut Pick<'_>) -> Result<Array> {
+        let mut h = state.seed.clone().ok_or_else(|| Error::backend("drafting before the first verified pair"))?;
+        let mut drafts = vec![pick(&target.logits(&Hidden(h.clone()))?, 0)?];
+        for i in 1..count {
+            h = self.run(target, &mut state.cache, &drafts[i - 1], &h)?;
+            state.appended += 1;
+            drafts.push(pick(&target.logits(&Hidden(h.clone()))?, i)?);
+        }
+        Ok(ops::concatenate(&drafts, 1)?)
+    }
+
+    /// Drafts that were right keep the entries the draft steps made; later ones are dropped, and what the steps did not
+    /// reach is run with the target's hidden states.
+    fn commit(&self, target: &Target, mut state: State, hidden: &Hidden, kept: &[u32], bonus: u32) -> Result<State> {
+        let keep = kept.len().min(state.appended);
+        let len = state.cache.len - (state.appended - keep) as i32;
+        for layer in &mut state.cache.layers {
+            layer.kv.trim(len);
+        }
+        state.cache.len = len;
+        let tokens: Vec<u32> = kept[keep..].iter().copied().chain([bonus]).collect();
+        let tokens = Array::from_slice(&tokens, &[1, tokens.len() as i32]);
+        let rows = hidden.rows(keep as i32, kept.len() as i32 + 1)?;
+        self.absorb(target, &mut state, &tokens, &rows)?;
+        Ok(state)
+    }
+
+    fn arrays<'s>(&self, state: &'s State) -> Vec<&'s Array> {
+        state.cache.arrays().chain(&state.seed).collect()
+    }
+}
+
+/// Layers by the tensors that are there; a gap shows as a missing tensor later.
+fn layer_count<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    names
+        .filter_map(|n| n.strip_prefix("layers.")?.split('.').next()?.parse::<usize>().ok())
+        .max()
+        .map_or(1, |last| last.saturating_add(1).min(64))
+}
+
+fn check_pair(t: &Config, d: &Config) -> Result<()> {
+    same("hidden_size", t.hidden_size, d.hidden_size)?;
+    same("vocab_size", t.vocab_size, d.vocab_size)?;
+    same("num_attention_heads", t.num_attention_heads, d.num_attention_heads)?;
+    same("num_key_value_heads", t.num_key_value_heads, d.num_key_value_heads)?;
+    same("head_dim", t.head_dim, d.head_dim)
+}

@@ -1,0 +1,225 @@
+//! What a model family is: a typed pair of target and drafter, and a registry row that forgets the types.
+
+use mlx_rs::{Array, Dtype};
+
+use crate::cache::{Cache, Snapshot};
+use crate::checkpoint::Checkpoint;
+use crate::{Error, Result};
+
+/// Hidden states `[1, L, H]` as one family's drafter and head want them. Only the family knows whether the final norm
+/// is in them.
+#[derive(Debug, Clone)]
+pub struct Hidden(pub(crate) Array);
+
+impl Hidden {
+    /// Rows `from..to`.
+    ///
+    /// # Errors
+    /// Rows that are not there.
+    pub fn rows(&self, from: i32, to: i32) -> Result<Self> {
+        Ok(Self(crate::nn::slice(&self.0, 1, from, to)?))
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> i32 {
+        self.0.shape()[1]
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The array itself, to be evaluated or compared.
+    #[must_use]
+    pub fn array(&self) -> &Array {
+        &self.0
+    }
+}
+
+/// What a verify pass leaves behind, so that [`Target::rewind`] can undo part of it.
+#[derive(Debug)]
+pub struct Verified<C> {
+    /// Hidden states of the block, one row a token.
+    pub hidden: Hidden,
+    /// The cache before the block.
+    pub snapshot: Snapshot,
+    /// The block's tokens, `[1, L]`.
+    pub block: Array,
+    /// What the family kept for a cheap rewind.
+    pub capture: C,
+}
+
+/// A decoder-only model whose cache can go back.
+///
+/// `forward` of `L` tokens leaves the same cache, bit for bit, as `L` calls with one token each, for `L` up to
+/// [`crate::nn::STEP_MODE_ROWS`]: plain decoding and verification are one function.
+pub trait Target {
+    /// What `verify` keeps for `rewind`.
+    type Capture;
+
+    /// An empty cache.
+    fn new_cache(&self) -> Cache;
+
+    /// Token ids are below this.
+    fn vocabulary(&self) -> usize;
+
+    /// Most tokens a sequence can hold.
+    fn context(&self) -> usize;
+
+    /// Type of the activations.
+    fn dtype(&self) -> Dtype;
+
+    /// Runs `tokens` `[1, L]` after what `cache` holds.
+    ///
+    /// # Errors
+    /// What MLX says; the cache is then unusable.
+    fn forward(&self, tokens: &Array, cache: &mut Cache) -> Result<Hidden>;
+
+    /// Scores `[1, L, V]` of the token after each row.
+    ///
+    /// # Errors
+    /// What MLX says.
+    fn logits(&self, hidden: &Hidden) -> Result<Array>;
+
+    /// As `forward`, and keeps what `rewind` needs.
+    ///
+    /// # Errors
+    /// As `forward`.
+    fn verify(&self, block: &Array, cache: &mut Cache) -> Result<Verified<Self::Capture>>;
+
+    /// Leaves `cache` as if only the first `keep` tokens of the block had been run. Costs nothing when all are kept.
+    ///
+    /// # Errors
+    /// As `forward`.
+    fn rewind(&self, cache: &mut Cache, verified: &Verified<Self::Capture>, keep: usize) -> Result<()>;
+}
+
+/// Goes back the way that is right for every family: restore the snapshot, run the kept tokens again.
+///
+/// # Errors
+/// As [`Target::forward`].
+pub fn restore_and_replay<T: Target>(
+    target: &T,
+    cache: &mut Cache,
+    verified: &Verified<T::Capture>,
+    keep: usize,
+) -> Result<()> {
+    cache.restore(&verified.snapshot);
+    if keep > 0 {
+        target.forward(&crate::nn::slice(&verified.block, 1, 0, keep as i32)?, cache)?;
+    }
+    Ok(())
+}
+
+/// Chooses a draft from its scores `[1, 1, V]`; `index` is its place in the round, from 0. Returns the id as `[1, 1]`.
+pub type Pick<'a> = dyn FnMut(&Array, usize) -> Result<Array> + 'a;
+
+/// Proposes tokens for one kind of target. It holds weights only; `State` is the sequence's.
+pub trait Drafter<T: Target> {
+    /// What the drafter remembers of a sequence.
+    type State;
+
+    /// Default tokens a round, bonus included.
+    fn block_size(&self) -> usize;
+
+    /// The state before the first token.
+    fn new_state(&self) -> Self::State;
+
+    /// Takes in verified pairs: `tokens` `[1, n]` are those that follow the positions of `hidden` (n rows). The last
+    /// pair is what the next draft starts from.
+    ///
+    /// # Errors
+    /// What MLX says; the state is then unusable.
+    fn absorb(&self, target: &T, state: &mut Self::State, tokens: &Array, hidden: &Hidden) -> Result<()>;
+
+    /// Proposes `count >= 1` tokens, lazily: `[1, count]`.
+    ///
+    /// # Errors
+    /// As `absorb`.
+    fn draft(&self, target: &T, state: &mut Self::State, count: usize, pick: &mut Pick<'_>) -> Result<Array>;
+
+    /// Ends a round: the first `accepted` drafts of the last [`Drafter::draft`] were right and `bonus` came after them.
+    /// `hidden` are the verified rows of `[old bonus, drafts..]`. Takes the state by value, so that a round cannot go
+    /// on without its commit.
+    ///
+    /// # Errors
+    /// As `absorb`.
+    fn commit(
+        &self,
+        target: &T,
+        state: Self::State,
+        hidden: &Hidden,
+        kept: &[u32],
+        bonus: u32,
+    ) -> Result<Self::State>;
+
+    /// The state's arrays, to be evaluated.
+    fn arrays<'s>(&self, state: &'s Self::State) -> Vec<&'s Array>;
+}
+
+/// How a part is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadOptions {
+    /// Type of the activations; `None` takes the checkpoint's own.
+    pub dtype: Option<Dtype>,
+    /// Checks names and shapes, reads no data.
+    pub dry: bool,
+}
+
+/// Where a checkpoint holds an MTP head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadLocation {
+    /// Number of its tensors.
+    pub tensors: usize,
+    /// Files that hold them.
+    pub files: Vec<String>,
+    /// Whether it lies in files that the target's index does not know.
+    pub stray: bool,
+    /// Whether the folder holds a head alone.
+    pub standalone: bool,
+}
+
+/// A target type and the drafter type that goes with it.
+pub trait Family: 'static {
+    /// Name in messages and in the registry.
+    const NAME: &'static str;
+    /// The verified model.
+    type Target: Target;
+    /// The proposing head.
+    type Drafter: Drafter<Self::Target>;
+
+    /// Whether a checkpoint's `model_type` belongs to this family, as target or as head.
+    fn knows(model_type: &str) -> bool;
+
+    /// Where the MTP head is, by the tensors that are there, never by a config flag.
+    fn head(checkpoint: &Checkpoint) -> Option<HeadLocation>;
+
+    /// Number of decoder layers, for display.
+    ///
+    /// # Errors
+    /// A config that no model can have.
+    fn layers(checkpoint: &Checkpoint) -> Result<usize>;
+
+    /// Loads the target.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the checkpoint.
+    fn load_target(checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self::Target>;
+
+    /// Loads the head and checks it against the target.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the checkpoint, or [`Error::PairMismatch`].
+    fn load_drafter(checkpoint: &Checkpoint, target: &Self::Target, options: LoadOptions) -> Result<Self::Drafter>;
+}
+
+/// Checks that one size is the same on both sides of a pair.
+pub(crate) fn same(field: &str, target: i32, drafter: i32) -> Result<()> {
+    if target == drafter {
+        return Ok(());
+    }
+    Err(Error::PairMismatch { field: field.to_owned(), target: target.to_string(), drafter: drafter.to_string() })
+}

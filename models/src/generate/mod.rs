@@ -1,0 +1,68 @@
+//! How tokens come out. Knows the traits of a family, never a family.
+
+mod accept;
+mod mtp;
+mod plain;
+mod prefill;
+
+pub use accept::{Verdict, accept};
+pub use mtp::Mtp;
+pub use plain::Plain;
+pub use prefill::{PREFILL_CHUNK, PrefillProgress, prefill};
+
+use std::cell::Cell;
+
+use mlx_rs::Array;
+
+use crate::cache::Cache;
+use crate::{Error, Result};
+
+/// One step of a decoder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// New tokens, the first end token last.
+    pub tokens: Vec<u32>,
+    /// Drafts proposed.
+    pub drafted: usize,
+    /// Drafts among `tokens`.
+    pub accepted: usize,
+}
+
+/// Gives out tokens round by round.
+pub trait Decoder {
+    /// The next round; `None` when the limit is reached or an end token was given out.
+    ///
+    /// # Errors
+    /// [`Error::NonFiniteLogits`] and what MLX says; the sequence's caches are then unusable.
+    fn next_round(&mut self) -> Result<Option<Round>>;
+
+    /// Drops work that was queued ahead and leaves a cache that holds everything but the last token given out.
+    ///
+    /// # Errors
+    /// What MLX says.
+    fn finish(&mut self) -> Result<Cache>;
+}
+
+/// What ends a sequence, as far as ids tell.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// Most tokens to give out.
+    pub max_tokens: usize,
+    /// End tokens; empty to ignore them.
+    pub eos: Vec<u32>,
+}
+
+thread_local!(static SYNCS: Cell<usize> = const { Cell::new(0) });
+
+/// How often this thread has waited for the device to read a result. One a round is an invariant.
+#[must_use]
+pub fn sync_count() -> usize {
+    SYNCS.with(Cell::get)
+}
+
+/// Waits for ids and reads them: the only place in decoding that does.
+fn read_ids(ids: &Array) -> Result<Vec<u32>> {
+    SYNCS.with(|s| s.set(s.get() + 1));
+    ids.eval()?;
+    ids.try_as_slice::<u32>().map(<[u32]>::to_vec).map_err(|e| Error::backend(&e.to_string()))
+}

@@ -1,0 +1,189 @@
+//! Speculative decoding: draft, verify, rewind, commit.
+//!
+//! A round is queued as one graph: the draft chain, which never leaves the device, the verify pass and the target's
+//! choices. Reading drafts and choices together is the round's only wait. The next round is queued before this one's
+//! tokens are handed out.
+
+use mlx_rs::{Array, ops, transforms};
+
+use super::{Decoder, Limits, Round, accept, read_ids};
+use crate::cache::Cache;
+use crate::family::{Drafter, Hidden, Target, Verified};
+use crate::sampler::{Counts, Sampler};
+use crate::{Error, Result};
+
+/// MTP decoding.
+pub struct Mtp<'a, T: Target, D: Drafter<T>> {
+    target: &'a T,
+    drafter: &'a D,
+    sampler: &'a Sampler,
+    cache: Cache,
+    /// `None` only while a commit is under way or after one failed.
+    state: Option<D::State>,
+    limits: Limits,
+    /// Tokens a round, bonus included.
+    block_size: usize,
+    /// Occurrences up to and with the bonus.
+    counts: Counts,
+    /// Position of the token after the bonus.
+    position: usize,
+    given: usize,
+    next: Next<T::Capture>,
+}
+
+/// What is queued.
+enum Next<C> {
+    /// The prompt's first token: id and flag, `[1, 2]`.
+    First(Array),
+    /// A round.
+    Round(Box<Pending<C>>),
+    /// Nothing: the end is reached.
+    Nothing,
+}
+
+struct Pending<C> {
+    verified: Verified<C>,
+    drafts: usize,
+    /// Drafts, choices, flags: `[1, K + (K + 1) + (K + 1)]`.
+    packed: Array,
+}
+
+impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
+    /// Goes on after a prompt whose last hidden state is `hidden`. `state` has absorbed every pair of the prompt but
+    /// the last, whose token is chosen here.
+    ///
+    /// # Errors
+    /// What MLX says.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        target: &'a T,
+        drafter: &'a D,
+        sampler: &'a Sampler,
+        cache: Cache,
+        mut state: D::State,
+        hidden: &Hidden,
+        prompt: &[u32],
+        block_size: usize,
+        limits: Limits,
+    ) -> Result<Self> {
+        let counts = sampler.count(prompt);
+        let (id, good) = sampler.choose(&target.logits(hidden)?, prompt.len(), &counts)?;
+        drafter.absorb(target, &mut state, &id, hidden)?;
+        let first = ops::concatenate(&[&id, &good], 1)?;
+        transforms::async_eval([&first])?;
+        let counts = sampler.add(&counts, &id)?;
+        Ok(Self {
+            target,
+            drafter,
+            sampler,
+            cache,
+            state: Some(state),
+            limits,
+            block_size,
+            counts,
+            position: prompt.len() + 1,
+            given: 0,
+            next: Next::First(first),
+        })
+    }
+
+    /// Queues draft and verify after `bonus` `[1, 1]`. A round never drafts more than may still be given out.
+    fn queue(&mut self, bonus: &Array) -> Result<()> {
+        let remaining = self.limits.max_tokens.saturating_sub(self.given);
+        let drafts = (self.block_size - 1).min(remaining);
+        if drafts == 0 {
+            self.next = Next::Nothing;
+            return Ok(());
+        }
+        let state = self.state.as_mut().ok_or_else(|| Error::backend("drafting after a failed round"))?;
+        let (sampler, position) = (self.sampler, self.position);
+        let mut history = self.counts.clone();
+        let proposed = self.drafter.draft(self.target, state, drafts, &mut |logits, i| {
+            let (id, _) = sampler.choose(logits, position + i, &history)?;
+            history = sampler.add(&history, &id)?;
+            Ok(id)
+        })?;
+        let block = ops::concatenate(&[bonus, &proposed], 1)?;
+        let verified = self.target.verify(&block, &mut self.cache)?;
+        let logits = self.target.logits(&verified.hidden)?;
+        let (choices, flags) = sampler.choose_rows(&logits, position, Some(&proposed), &self.counts)?;
+        let packed = ops::concatenate(&[proposed, choices, flags], 1)?;
+        let extra = self.drafter.arrays(state);
+        transforms::async_eval(std::iter::once(&packed).chain(self.cache.arrays()).chain(extra))?;
+        self.next = Next::Round(Box::new(Pending { verified, drafts, packed }));
+        Ok(())
+    }
+
+    fn first(&mut self, first: &Array) -> Result<Round> {
+        // Queued before the first token is read: it is the first to be shown, but not the last to be computed.
+        let bonus = crate::nn::slice(first, 1, 0, 1)?;
+        self.given = 1;
+        self.queue(&bonus)?;
+        let read = read_ids(first)?;
+        let &[token, good] = read.as_slice() else { return Err(Error::backend("a token has no id")) };
+        if good == 0 {
+            return Err(Error::NonFiniteLogits { position: self.position - 1 });
+        }
+        if self.limits.eos.contains(&token) {
+            self.drop_queued()?;
+        }
+        Ok(Round { tokens: vec![token], drafted: 0, accepted: 0 })
+    }
+
+    fn round(&mut self, pending: &Pending<T::Capture>) -> Result<Round> {
+        let k = pending.drafts;
+        let read = read_ids(&pending.packed)?;
+        let (drafts, rest) = read.split_at_checked(k).ok_or_else(|| Error::backend("a round lacks drafts"))?;
+        let (choices, flags) = rest.split_at_checked(k + 1).ok_or_else(|| Error::backend("a round lacks choices"))?;
+        let verdict = accept(drafts, choices, self.limits.max_tokens - self.given, &self.limits.eos);
+        // Rows past the kept ones may score anything: their context was wrong.
+        if let Some(row) = flags.iter().take(verdict.tokens.len()).position(|good| *good == 0) {
+            return Err(Error::NonFiniteLogits { position: self.position + row });
+        }
+        let keep = verdict.tokens.len();
+        self.target.rewind(&mut self.cache, &pending.verified, keep)?;
+        let Some((&bonus, kept)) = verdict.tokens.split_last() else {
+            return Err(Error::backend("a round without tokens"));
+        };
+        let state = self.state.take().ok_or_else(|| Error::backend("committing twice"))?;
+        self.state = Some(self.drafter.commit(self.target, state, &pending.verified.hidden, kept, bonus)?);
+        self.given += keep;
+        self.position += keep;
+        if self.counts.is_some() {
+            for token in &verdict.tokens {
+                self.counts = self.sampler.add(&self.counts, &Array::from_slice(&[*token], &[1, 1]))?;
+            }
+        }
+        if self.limits.eos.contains(&bonus) {
+            self.limits.max_tokens = self.given;
+        }
+        self.queue(&Array::from_slice(&[bonus], &[1, 1]))?;
+        Ok(Round { tokens: verdict.tokens, drafted: k, accepted: verdict.accepted })
+    }
+
+    /// Undoes a round that was queued and is not wanted.
+    fn drop_queued(&mut self) -> Result<()> {
+        if let Next::Round(pending) = std::mem::replace(&mut self.next, Next::Nothing) {
+            self.target.rewind(&mut self.cache, &pending.verified, 0)?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: Target, D: Drafter<T>> Decoder for Mtp<'_, T, D> {
+    fn next_round(&mut self) -> Result<Option<Round>> {
+        if self.given >= self.limits.max_tokens {
+            return Ok(None);
+        }
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::First(first) => self.first(&first).map(Some),
+            Next::Round(pending) => self.round(&pending).map(Some),
+            Next::Nothing => Ok(None),
+        }
+    }
+
+    fn finish(&mut self) -> Result<Cache> {
+        self.drop_queued()?;
+        Ok(self.cache.clone())
+    }
+}

@@ -1,0 +1,50 @@
+//! Loads a target and its MTP drafter and generates tokens. No network, no async, no UI.
+//!
+//! ```no_run
+//! use models::{Engine, GenerateRequest, GenerationEvent, LoadRequest, Prompt};
+//! use std::ops::ControlFlow;
+//!
+//! let engine = Engine::start();
+//! engine.load(LoadRequest { target: "assets/builtin/target".into(), ..LoadRequest::default() })?;
+//! let request = GenerateRequest::new(Prompt::Raw("Once upon a time".to_owned()));
+//! let done = engine.generate(request, Box::new(|event: GenerationEvent| {
+//!     if let GenerationEvent::Round { answer, .. } = event {
+//!         eprint!("{answer}");
+//!     }
+//!     ControlFlow::Continue(())
+//! }))?;
+//! eprintln!("{:?}", done.finish);
+//! # Ok::<(), models::Error>(())
+//! ```
+//!
+//! The modules below the engine are public for the parity and invariance tests, which look at logits and caches. The
+//! app uses the names re-exported here and nothing else; a test keeps it so.
+
+#[doc(hidden)]
+pub mod cache;
+#[doc(hidden)]
+pub mod checkpoint;
+mod engine;
+mod error;
+#[doc(hidden)]
+pub mod families;
+#[doc(hidden)]
+pub mod family;
+#[doc(hidden)]
+pub mod generate;
+#[doc(hidden)]
+pub mod nn;
+#[doc(hidden)]
+pub mod registry;
+#[doc(hidden)]
+pub mod sampler;
+#[doc(hidden)]
+pub mod text;
+
+pub use checkpoint::{Inspection, MtpInspection, MtpLocation, Problem, inspect};
+pub use engine::{
+    ActivationDtype, DraftKind, DrafterState, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
+    GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, Prompt, Role, RoundStats, SamplingParams, Sink,
+    Speculation, SpeculationStats,
+};
+pub use error::{Error, Result};

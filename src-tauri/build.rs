@@ -1,0 +1,8 @@
+//! Where libmlxc.so is looked for at run time: where the .deb has it, beside the program, then where setup.sh put it.
+fn main() {
+    tauri_build::build();
+    println!("cargo:rerun-if-changed=build.rs");
+    if let Ok(dir) = std::env::var("DEP_SLIPSTREAM_MODELS_LIBDIR") {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/../lib/slipstream/mlx/lib:$ORIGIN/lib:{dir}");
+    }
+}

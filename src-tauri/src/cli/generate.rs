@@ -1,0 +1,272 @@
+//! `slipstream generate`.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::ValueEnum;
+use models::{
+    ActivationDtype, DraftKind, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent, LoadRequest, Loaded,
+    SamplingParams, Speculation,
+};
+
+use super::{INTERRUPTED, output, prompt::Source};
+use crate::ipc::AppError;
+use crate::library::{Assets, BUILTIN};
+use crate::turn::{fresh_seed, run_of};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Folder of the model; without one the built-in model.
+    #[arg(short, long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// Folder of a drafter of its own.
+    #[arg(long, value_name = "DIR")]
+    draft_model: Option<PathBuf>,
+    /// Which kind of drafter: whatever there is, an MTP head or nothing else, or none.
+    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+    draft_kind: Kind,
+    /// Tokens verified a round, the target's own included; without it the drafter's default.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(2..=16))]
+    draft_block_size: Option<u8>,
+    /// Type of the activations; without it float32 on the CPU and the checkpoint's own on a GPU.
+    #[arg(long, value_enum)]
+    dtype: Option<Dtype>,
+    #[command(flatten)]
+    source: Source,
+    /// Take the text as it is, without the chat template.
+    #[arg(long)]
+    raw: bool,
+    /// Generate on past end tokens.
+    #[arg(long)]
+    ignore_eos: bool,
+    /// Most tokens to generate; without it, until the text ends or the context is full.
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// 0 takes the most likely token. This and the other sampling options default to the checkpoint's own.
+    #[arg(long, value_name = "T", value_parser = between::<0, 100>, allow_negative_numbers = true)]
+    temp: Option<f32>,
+    /// Keep the most likely tokens up to this mass; off at 1.
+    #[arg(long, value_name = "P", value_parser = between::<0, 1>, allow_negative_numbers = true)]
+    top_p: Option<f32>,
+    /// Keep this many tokens; off at 0.
+    #[arg(long, value_name = "K")]
+    top_k: Option<u32>,
+    /// Keep tokens at least this share as likely as the best; off at 0.
+    #[arg(long, value_name = "P", value_parser = between::<0, 1>, allow_negative_numbers = true)]
+    min_p: Option<f32>,
+    /// Weaken tokens already there by this factor; off at 1.
+    #[arg(long, value_name = "X", value_parser = between::<0, 100>, allow_negative_numbers = true)]
+    repetition_penalty: Option<f32>,
+    /// Subtract this from the logits of tokens already there; off at 0.
+    #[arg(long, value_name = "X", value_parser = between::<-100, 100>, allow_negative_numbers = true)]
+    presence_penalty: Option<f32>,
+    /// Subtract this for each time a token is already there; off at 0.
+    #[arg(long, value_name = "X", value_parser = between::<-100, 100>, allow_negative_numbers = true)]
+    frequency_penalty: Option<f32>,
+    /// Fixes all randomness; without it a fresh one.
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// A text that ends the reply; may be given more than once.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    stop: Vec<String>,
+    /// The template's thinking switch; without it the template decides.
+    #[arg(long, value_enum)]
+    thinking: Option<Switch>,
+    /// Write one JSON object in place of the text.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+enum Kind {
+    #[default]
+    Auto,
+    Mtp,
+    None,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Dtype {
+    Float32,
+    Float16,
+    Bfloat16,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+/// A finite number in a range.
+pub(super) fn between<const LOW: i16, const HIGH: i16>(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(value) if (f32::from(LOW)..=f32::from(HIGH)).contains(&value) => Ok(value),
+        _ => Err(format!("a number from {LOW} to {HIGH} is needed")),
+    }
+}
+
+/// What the sink has to say when the generation has ended.
+struct Progress {
+    text: output::Text,
+    failed: Option<std::io::Error>,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<ExitCode, AppError> {
+    let prompt = arguments.source.read(arguments.raw)?;
+    let runtime = super::runtime()?;
+    let engine = Engine::start();
+    let stop = Arc::new(AtomicBool::new(false));
+    let generating = Arc::new(AtomicBool::new(false));
+    runtime.spawn(watch_for_interrupts(stop.clone(), generating.clone()));
+
+    let loaded = engine.load(arguments.load_request()?)?;
+    let request = arguments.request(prompt, &loaded);
+    let seed = request.sampling.seed;
+    let progress = Arc::new(Mutex::new(Progress {
+        text: output::Text::new(false),
+        failed: None,
+    }));
+    let sink = sink(stop.clone(), progress.clone(), arguments.json);
+    generating.store(true, Ordering::Release);
+    let generated = engine.generate(request, Box::new(sink))?;
+    generating.store(false, Ordering::Release);
+
+    if arguments.json {
+        output::line(&report(&loaded, &generated).to_string())?;
+    } else {
+        let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.failed.take().map_or(Ok(()), Err)?;
+        progress.text.finish(&generated.reasoning, &generated.answer)?;
+        output::note(&output::figures(&run_of("", &generated.stats, seed)));
+    }
+    Ok(if generated.finish == FinishReason::Cancelled {
+        ExitCode::from(INTERRUPTED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+impl Arguments {
+    fn load_request(&self) -> Result<LoadRequest, AppError> {
+        let (target, drafter) = match &self.model {
+            Some(dir) if dir.as_os_str() != BUILTIN => (dir.clone(), None),
+            _ => Assets::find(None)
+                .builtin()
+                .map(|(target, drafter)| (target, Some(drafter)))?,
+        };
+        let draft_kind = match self.draft_kind {
+            Kind::Auto => DraftKind::Auto,
+            Kind::Mtp => DraftKind::Mtp,
+            Kind::None => DraftKind::None,
+        };
+        let dtype = self.dtype.map(|dtype| match dtype {
+            Dtype::Float32 => ActivationDtype::Float32,
+            Dtype::Float16 => ActivationDtype::Float16,
+            Dtype::Bfloat16 => ActivationDtype::BFloat16,
+        });
+        let drafter = self
+            .draft_model
+            .clone()
+            .or(drafter)
+            .filter(|_| self.draft_kind != Kind::None);
+        Ok(LoadRequest {
+            target,
+            drafter,
+            draft_kind,
+            dtype,
+        })
+    }
+
+    fn request(&self, prompt: models::Prompt, loaded: &Loaded) -> GenerateRequest {
+        let defaults = &loaded.defaults;
+        GenerateRequest {
+            sampling: SamplingParams {
+                temperature: self.temp.unwrap_or(defaults.temperature),
+                top_p: self.top_p.unwrap_or(defaults.top_p),
+                top_k: self.top_k.map_or(defaults.top_k, |value| value as usize),
+                min_p: self.min_p.unwrap_or(defaults.min_p),
+                repetition_penalty: self.repetition_penalty.unwrap_or(defaults.repetition_penalty),
+                presence_penalty: self.presence_penalty.unwrap_or(defaults.presence_penalty),
+                frequency_penalty: self.frequency_penalty.unwrap_or(defaults.frequency_penalty),
+                seed: self.seed.unwrap_or_else(fresh_seed),
+                ..defaults.clone()
+            },
+            max_tokens: self.max_tokens.map(|tokens| tokens as usize),
+            stop: self.stop.clone(),
+            ignore_eos: self.ignore_eos,
+            speculation: match (self.draft_kind, self.draft_block_size) {
+                (Kind::None, _) => Speculation::Off,
+                (_, Some(size)) => Speculation::Block(size.into()),
+                (_, None) => Speculation::Auto,
+            },
+            thinking: self.thinking.map(|switch| switch == Switch::On),
+            ..GenerateRequest::new(prompt)
+        }
+    }
+}
+
+/// The first Ctrl-C ends a generation and lets what there is be printed; else it ends the program.
+async fn watch_for_interrupts(stop: Arc<AtomicBool>, generating: Arc<AtomicBool>) {
+    while tokio::signal::ctrl_c().await.is_ok() {
+        if stop.swap(true, Ordering::AcqRel) || !generating.load(Ordering::Acquire) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    }
+}
+
+fn sink(
+    stop: Arc<AtomicBool>,
+    progress: Arc<Mutex<Progress>>,
+    json: bool,
+) -> impl FnMut(GenerationEvent) -> ControlFlow<()> + Send {
+    move |event| {
+        if let GenerationEvent::Round { reasoning, answer, .. } = event
+            && !json
+        {
+            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = progress.text.push(&reasoning, &answer) {
+                progress.failed = Some(error);
+                return ControlFlow::Break(());
+            }
+        }
+        if stop.load(Ordering::Acquire) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
+    let stats = &generated.stats;
+    let speculation = &stats.speculation;
+    serde_json::json!({
+        "prompt_tokens": stats.prompt_tokens,
+        "tokens": generated.tokens,
+        "text": generated.text,
+        "finish_reason": generated.finish.as_str(),
+        "timings": {
+            "load_ms": loaded.load_ms,
+            "prefill_ms": stats.prefill_ms,
+            "ttft_ms": stats.ttft_ms,
+            "decode_ms": stats.decode_ms,
+            "decode_tokens_per_second": stats.decode_tokens_per_second,
+        },
+        "speculation": {
+            "enabled": speculation.enabled,
+            "reason": speculation.reason,
+            "block_size": speculation.block_size,
+            "rounds": speculation.rounds,
+            "drafted": speculation.drafted,
+            "accepted": speculation.accepted,
+            "acceptance_rate": speculation.acceptance_rate,
+            "tokens_per_round": speculation.tokens_per_round,
+            "accepted_per_round": speculation.accepted_per_round,
+            "acceptance_by_position": speculation.acceptance_by_position,
+        },
+    })
+}

@@ -1,0 +1,48 @@
+use tauri::{State, ipc::Channel};
+
+use super::App;
+use crate::ipc::{AppError, TurnEvent, TurnOptions};
+use crate::turn::Listener;
+
+/// A window that is gone does not end the turn.
+fn listener(channel: Channel<TurnEvent>) -> Listener {
+    Box::new(move |event| channel.send(event).is_ok())
+}
+
+/// Every failure is told in the channel, so the promise tells only that the turn is over.
+#[tauri::command]
+pub(crate) async fn send_message(
+    state: State<'_, App>,
+    chat_id: Option<i32>,
+    text: String,
+    options: TurnOptions,
+    on_event: Channel<TurnEvent>,
+) -> Result<(), AppError> {
+    let _told_in_the_channel = state
+        .get()?
+        .turns
+        .send(chat_id, &text, &options, listener(on_event))
+        .await;
+    Ok(())
+}
+
+#[tauri::command]
+pub(crate) async fn regenerate(
+    state: State<'_, App>,
+    message_id: i32,
+    options: TurnOptions,
+    on_event: Channel<TurnEvent>,
+) -> Result<(), AppError> {
+    let _told_in_the_channel = state
+        .get()?
+        .turns
+        .regenerate(message_id, &options, listener(on_event))
+        .await;
+    Ok(())
+}
+
+#[tauri::command]
+pub(crate) fn stop_turn(state: State<'_, App>) -> Result<(), AppError> {
+    state.get()?.turns.stop();
+    Ok(())
+}

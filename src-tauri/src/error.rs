@@ -1,0 +1,141 @@
+//! Failures of the app, and all their wording. Engine failures bring their own.
+
+use std::fmt;
+
+use crate::ipc::AppError;
+use crate::store;
+
+/// Whoever read standard output has seen enough.
+pub(crate) const READER_GONE: &str = "reader_gone";
+
+/// A failure anywhere in the app.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine's.
+    #[error(transparent)]
+    Engine(#[from] models::Error),
+    /// The store's.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The system names no place for the app's data.
+    #[error("there is no folder for the app's data")]
+    NoDataDir,
+    /// The built-in model's files were not found.
+    #[error("the built-in model is not where it should be")]
+    BuiltinMissing,
+    /// A message without text.
+    #[error("the message is empty")]
+    EmptyMessage,
+    /// A chat title without text.
+    #[error("the title is empty")]
+    EmptyTitle,
+    /// One turn at a time.
+    #[error("another reply is being generated")]
+    TurnRunning,
+    /// An option out of its range.
+    #[error("{option} is {value}, but must be {expected}")]
+    BadOption {
+        /// Which one.
+        option: &'static str,
+        /// What was asked for.
+        value: String,
+        /// What is allowed.
+        expected: &'static str,
+    },
+    /// A file given on the command line cannot be used.
+    #[error("cannot use `{path}`: {message}")]
+    Input {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Standard input or output refused.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] std::io::Error),
+    /// A background task was lost.
+    #[error("a task of the app ended unexpectedly: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl Error {
+    fn kind(&self) -> &'static str {
+        match self {
+            Error::Engine(error) => error.kind(),
+            Error::Store(error) => match error {
+                store::Error::Folder { .. } => "data_folder",
+                store::Error::Newer { .. } => "newer_database",
+                store::Error::Migration(_) | store::Error::Sql(_) => "database",
+                store::Error::Damaged { .. } => "database_damaged",
+                store::Error::NoChat(_) | store::Error::NoMessage(_) => "not_found",
+                store::Error::NotLastReply(_) => "not_last_reply",
+                store::Error::ChatBusy => "busy",
+                store::Error::Task(_) => "internal",
+            },
+            Error::NoDataDir => "data_folder",
+            Error::BuiltinMissing => "builtin_missing",
+            Error::EmptyMessage => "empty_message",
+            Error::EmptyTitle => "empty_title",
+            Error::TurnRunning => "busy",
+            Error::BadOption { .. } => "bad_option",
+            Error::Input { .. } => "input",
+            Error::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => READER_GONE,
+            Error::Output(_) => "output",
+            Error::Task(_) => "internal",
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let text = match self {
+            Error::Engine(error) => return error.hint(),
+            Error::Store(error) => match error {
+                store::Error::Folder { .. } => {
+                    "check that you may write there, or set SLIPSTREAM_DATA_DIR to another folder"
+                }
+                store::Error::Newer { .. } => "update Slipstream; your chats are left as they are",
+                store::Error::Migration(_) | store::Error::Sql(_) => {
+                    "check that the disk is not full and that the data folder can be written"
+                }
+                store::Error::Damaged { .. } => {
+                    "move history.db out of the data folder to start with an empty history; keep it if you need what it holds"
+                }
+                store::Error::NoChat(_) | store::Error::NoMessage(_) => "it was deleted, perhaps in another window",
+                store::Error::NotLastReply(_) => "only the last reply of a chat can be made anew",
+                store::Error::ChatBusy => "wait for it to finish; it may run in another window or terminal",
+                store::Error::Task(_) => "try again; if it comes back, restart Slipstream",
+            },
+            Error::NoDataDir => "set SLIPSTREAM_DATA_DIR to a folder that you may write",
+            Error::BuiltinMissing => {
+                "install Slipstream again, set SLIPSTREAM_ASSETS to its assets folder, or load a model of your own"
+            }
+            Error::EmptyMessage => "write something first",
+            Error::EmptyTitle => "give the chat a name",
+            Error::TurnRunning => "wait for it to finish, or stop it",
+            Error::Task(_) => "try again; if it comes back, restart Slipstream",
+            Error::BadOption { .. } | Error::Input { .. } | Error::Output(_) => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl<T: Into<Error>> From<T> for AppError {
+    fn from(error: T) -> Self {
+        let error = error.into();
+        AppError {
+            kind: error.kind().to_owned(),
+            message: error.to_string(),
+            hint: error.hint(),
+        }
+    }
+}
+
+impl fmt::Display for AppError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hint {
+            Some(hint) => write!(f, "{} ({hint})", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for AppError {}

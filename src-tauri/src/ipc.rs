@@ -1,0 +1,377 @@
+//! What crosses between the window and the app: our own plain types, exported to `ui/src/bindings.ts`.
+//!
+//! A stream ends with its `done` or `failed` event, never with the command's promise: the promise
+//! can resolve before the last messages of the channel arrive.
+
+use serde::{Deserialize, Serialize};
+use ts_rs::{Config, TS};
+
+/// The text of `ui/src/bindings.ts`: every type of this module, for the window's code.
+#[must_use]
+pub fn bindings() -> String {
+    fn declare<T: TS>(config: &Config) -> String {
+        format!("\n{}export {}\n", T::docs().unwrap_or_default(), T::decl(config))
+    }
+    let config = Config::new();
+    let types = [
+        declare::<AppError>(&config),
+        declare::<ChatSummary>(&config),
+        declare::<Chat>(&config),
+        declare::<Role>(&config),
+        declare::<MessageStatus>(&config),
+        declare::<Message>(&config),
+        declare::<SpeculationChoice>(&config),
+        declare::<Run>(&config),
+        declare::<TurnOptions>(&config),
+        declare::<TurnEvent>(&config),
+        declare::<LocalModel>(&config),
+        declare::<ModelStatus>(&config),
+        declare::<SamplingDefaults>(&config),
+        declare::<Settings>(&config),
+    ];
+    format!(
+        "// Generated from src-tauri/src/ipc.rs: npm run bindings\n{}",
+        types.concat()
+    )
+}
+
+/// A failure as the window sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AppError {
+    /// Stable name of the kind, in snake case.
+    pub kind: String,
+    /// What happened.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// A chat in the list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ChatSummary {
+    /// Its id.
+    pub id: i32,
+    /// Its title; made from the first message until renamed.
+    pub title: String,
+    /// Unix milliseconds.
+    pub created_at: f64,
+    /// Unix milliseconds of the last message.
+    pub updated_at: f64,
+}
+
+/// A chat with its messages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Chat {
+    /// The list entry.
+    pub summary: ChatSummary,
+    /// Oldest first.
+    pub messages: Vec<Message>,
+}
+
+/// Who said a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// How a message stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum MessageStatus {
+    /// Being generated.
+    Streaming,
+    /// Ended by itself.
+    Complete,
+    /// Ended by the token limit or the context.
+    Length,
+    /// Stopped by the person; what there was is kept.
+    Stopped,
+    /// Ended by an error; what there was is kept.
+    Failed,
+    /// The app ended while it was generated; what there was is kept.
+    Interrupted,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// Its id.
+    pub id: i32,
+    /// Its chat.
+    pub chat_id: i32,
+    /// Who said it.
+    pub role: Role,
+    /// Markdown.
+    pub content: String,
+    /// The thinking block, if there was one.
+    pub reasoning: Option<String>,
+    /// How it stands.
+    pub status: MessageStatus,
+    /// Unix milliseconds.
+    pub created_at: f64,
+    /// Figures of the generation; assistant messages only.
+    pub run: Option<Run>,
+    /// Why it failed, if it did.
+    pub error: Option<AppError>,
+}
+
+/// Speculation as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", tag = "mode")]
+pub enum SpeculationChoice {
+    /// Plain decoding.
+    Off,
+    /// The drafter's own block size.
+    Auto,
+    /// A fixed block size.
+    #[serde(rename_all = "camelCase")]
+    Block {
+        /// 2..=16, bonus included.
+        size: u32,
+    },
+}
+
+/// Figures of one generation: what the engine did, not what was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// Display name of the target.
+    pub model: String,
+    /// Whether the MTP decoder ran.
+    pub speculating: bool,
+    /// Why it did not.
+    pub reason: Option<String>,
+    /// Tokens verified a round, bonus included; 1 when off.
+    pub block_size: u32,
+    /// Prompt tokens.
+    pub prompt_tokens: u32,
+    /// Generated tokens.
+    pub tokens: u32,
+    /// Milliseconds.
+    pub prefill_ms: f64,
+    /// Milliseconds to the first token.
+    pub ttft_ms: f64,
+    /// Milliseconds from the first token to the last.
+    pub decode_ms: f64,
+    /// Decode rate, prefill apart.
+    pub tokens_per_second: f64,
+    /// Rounds.
+    pub rounds: u32,
+    /// Drafts proposed.
+    pub drafted: u32,
+    /// Drafts kept.
+    pub accepted: u32,
+    /// 0..=1.
+    pub acceptance_rate: f64,
+    /// Tokens by rounds.
+    pub tokens_per_round: f64,
+    /// For each draft position: kept by proposed.
+    pub acceptance_by_position: Vec<f64>,
+    /// Accepted drafts of each round, in order.
+    pub accepted_per_round: Vec<u32>,
+    /// The seed that reproduces it. Below 2^53.
+    pub seed: f64,
+}
+
+/// Options of one message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnOptions {
+    /// Speculation for this reply.
+    pub speculation: SpeculationChoice,
+    /// 0 is greedy; without a value the model's default.
+    pub temperature: Option<f64>,
+    /// Without a value the model's default.
+    pub top_p: Option<f64>,
+    /// Without a value the model's default.
+    pub top_k: Option<u32>,
+    /// Without a value the model's default.
+    pub min_p: Option<f64>,
+    /// Without a value a fresh one. Below 2^53.
+    pub seed: Option<f64>,
+    /// Most tokens of the reply; without a value, what the context holds.
+    pub max_tokens: Option<u32>,
+    /// The template's thinking switch; without a value the template decides.
+    pub thinking: Option<bool>,
+}
+
+/// What a turn tells the window, in order: `started`, `prefill`*, `delta`*, then `done` or `failed`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum TurnEvent {
+    /// Both messages are on disk; generation starts.
+    Started {
+        /// The chat, new or not.
+        chat: ChatSummary,
+        /// The person's message.
+        user: Message,
+        /// The reply, empty as yet.
+        assistant: Message,
+    },
+    /// The prompt is being read.
+    Prefill {
+        /// Tokens read.
+        done: u32,
+        /// Tokens in all.
+        total: u32,
+    },
+    /// More of the reply; sent at most 30 times a second.
+    Delta {
+        /// New text of the thinking block.
+        reasoning: String,
+        /// New text of the answer.
+        answer: String,
+        /// Figures up to now.
+        run: Run,
+    },
+    /// The reply is complete and stored.
+    Done {
+        /// The stored reply.
+        message: Message,
+        /// The chat, with its new title and time.
+        chat: ChatSummary,
+    },
+    /// The reply failed; what there was of it is stored.
+    Failed {
+        /// Why.
+        error: AppError,
+        /// The stored reply, if one was begun.
+        message: Option<Message>,
+    },
+}
+
+/// A model that can be loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct LocalModel {
+    /// `builtin` or the target's folder.
+    pub id: String,
+    /// Display name.
+    pub name: String,
+    /// The target's folder.
+    pub path: String,
+    /// The drafter's folder, if it is one of its own.
+    pub drafter_path: Option<String>,
+    /// One plain sentence about it, e.g. that it is a small demonstration model.
+    pub note: Option<String>,
+    /// Bytes on disk, both parts.
+    pub bytes: f64,
+}
+
+/// What is loaded now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", tag = "state")]
+pub enum ModelStatus {
+    /// Nothing.
+    None,
+    /// Reading weights.
+    Loading {
+        /// What.
+        model: LocalModel,
+    },
+    /// Ready to chat.
+    #[serde(rename_all = "camelCase")]
+    Ready {
+        /// What.
+        model: LocalModel,
+        /// Family name.
+        family: String,
+        /// Whether it can speculate.
+        can_speculate: bool,
+        /// Where the head was found, or why there is none.
+        speculation_note: String,
+        /// The drafter's default block size; 1 without one.
+        default_block_size: u32,
+        /// Tokens the context holds.
+        context: u32,
+        /// `cpu`, `metal` or `cuda`.
+        device: String,
+        /// Activation type.
+        dtype: String,
+        /// Milliseconds.
+        load_ms: f64,
+        /// Bytes held.
+        memory_bytes: f64,
+        /// Oddities of the checkpoint.
+        warnings: Vec<String>,
+        /// The checkpoint's sampling defaults.
+        defaults: SamplingDefaults,
+    },
+    /// Could not be loaded.
+    Failed {
+        /// What.
+        model: LocalModel,
+        /// Why.
+        error: AppError,
+    },
+}
+
+/// A checkpoint's sampling defaults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SamplingDefaults {
+    /// 0 is greedy.
+    pub temperature: f64,
+    /// Off at 1.
+    pub top_p: f64,
+    /// Off at 0.
+    pub top_k: u32,
+    /// Off at 0.
+    pub min_p: f64,
+}
+
+/// What the person chose; kept in the database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// Options of the next message.
+    pub options: TurnOptions,
+    /// `system`, `light` or `dark`.
+    pub theme: String,
+    /// Whether the first-run explanation was closed.
+    pub welcomed: bool,
+    /// Whether the side bar is open.
+    pub sidebar: bool,
+    /// `builtin` or a folder, loaded at start.
+    pub model: String,
+    /// Drafter folder for `model`, if it is one of its own.
+    pub drafter: Option<String>,
+}
+
+impl Default for TurnOptions {
+    fn default() -> Self {
+        Self {
+            speculation: SpeculationChoice::Auto,
+            temperature: None,
+            top_p: None,
+            top_k: None,
+            min_p: None,
+            seed: None,
+            max_tokens: None,
+            thinking: None,
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            options: TurnOptions::default(),
+            theme: "system".to_owned(),
+            welcomed: false,
+            sidebar: true,
+            model: "builtin".to_owned(),
+            drafter: None,
+        }
+    }
+}

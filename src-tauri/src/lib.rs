@@ -1,0 +1,70 @@
+//! The desktop app and its command line around the engine crate `models`.
+
+pub mod cli;
+mod commands;
+pub mod error;
+pub mod ipc;
+pub mod library;
+pub mod state;
+pub mod store;
+pub mod turn;
+
+use tauri::Manager;
+
+use crate::state::AppState;
+
+/// The app's identifier, as in `tauri.conf.json`; it names the data folder.
+pub const IDENTIFIER: &str = "chat.slipstream.app";
+
+/// Opens the window and returns when the app ends.
+pub fn run() -> tauri::Result<()> {
+    let app = tauri::Builder::default()
+        .plugin(tauri_plugin_single_instance::init(|app, _arguments, _folder| {
+            if let Some(window) = app.get_webview_window("main") {
+                // A window that cannot come to the front is still there.
+                let _ = window.unminimize();
+                let _ = window.set_focus();
+            }
+        }))
+        .plugin(tauri_plugin_window_state::Builder::new().build())
+        .plugin(tauri_plugin_opener::init())
+        .invoke_handler(tauri::generate_handler![
+            commands::chats::list_chats,
+            commands::chats::open_chat,
+            commands::chats::rename_chat,
+            commands::chats::delete_chat,
+            commands::turns::send_message,
+            commands::turns::regenerate,
+            commands::turns::stop_turn,
+            commands::models::model_status,
+            commands::models::watch_model,
+            commands::models::list_models,
+            commands::models::load_model,
+            commands::models::unload_model,
+            commands::settings::get_settings,
+            commands::settings::update_settings,
+        ])
+        .setup(|app| {
+            let resources = app.path().resource_dir().ok();
+            let state = tauri::async_runtime::block_on(async {
+                let state = AppState::open(resources.as_deref()).await?;
+                state.library.start().await?;
+                Ok::<_, ipc::AppError>(state)
+            });
+            app.manage(commands::App(state));
+            Ok(())
+        })
+        .build(tauri::generate_context!())?;
+    app.run(|app, event| {
+        if let tauri::RunEvent::Exit = event
+            && let Some(state) = app.try_state::<commands::App>()
+            && let Ok(state) = state.get()
+        {
+            tauri::async_runtime::block_on(async {
+                // A reply that does not end in time is marked at the next start.
+                let _ = tokio::time::timeout(std::time::Duration::from_secs(3), state.close()).await;
+            });
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Which models there are and which one is loaded.
+
+mod local;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use models::{DrafterState, Engine, LoadRequest, Loaded};
+use tokio::sync::{Mutex, watch};
+
+use crate::error::Error;
+use crate::ipc::{AppError, LocalModel, ModelStatus, SamplingDefaults};
+use crate::store::Store;
+
+pub use local::{Assets, BUILTIN};
+
+/// The models on this machine and the one in the engine; clones share it.
+#[derive(Clone)]
+pub struct Library {
+    engine: Engine,
+    store: Store,
+    assets: Arc<Assets>,
+    state: Arc<watch::Sender<State>>,
+    /// Held by the load that is running: the next one waits, so that states come in order.
+    loading: Arc<Mutex<()>>,
+}
+
+/// A model in the engine.
+#[derive(Debug)]
+pub struct Ready {
+    /// What the window shows.
+    pub model: LocalModel,
+    /// What the engine says.
+    pub loaded: Loaded,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    None,
+    Loading(LocalModel),
+    Ready(Arc<Ready>),
+    Failed(LocalModel, AppError),
+}
+
+impl Library {
+    /// Nothing is loaded yet.
+    #[must_use]
+    pub fn new(engine: Engine, store: Store, assets: Assets) -> Self {
+        Library {
+            engine,
+            store,
+            assets: Arc::new(assets),
+            state: Arc::new(watch::Sender::new(State::None)),
+            loading: Arc::default(),
+        }
+    }
+
+    /// Starts to load the model of the settings in the background.
+    pub async fn start(&self) -> Result<(), AppError> {
+        let settings = self.store.settings().await?;
+        match self.assets.describe(&settings.model, settings.drafter.as_deref()) {
+            Ok(model) => self.load_in_background(model),
+            Err(error) => {
+                self.state
+                    .send_replace(State::Failed(local::unknown(&settings.model), error.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads a model in place of the one that is loaded, and remembers it for the next start.
+    pub async fn load(&self, path: &str, drafter: Option<&str>) -> Result<ModelStatus, AppError> {
+        let model = self.assets.describe(path, drafter)?;
+        self.run_load(model.clone()).await?;
+        self.store
+            .choose_model(&model.id, drafter.and(model.drafter_path.as_deref()))
+            .await?;
+        Ok(self.status())
+    }
+
+    /// Loads a model for this process alone.
+    pub async fn load_once(&self, path: &str, drafter: Option<&str>) -> Result<ModelStatus, AppError> {
+        let model = self.assets.describe(path, drafter)?;
+        self.run_load(model).await?;
+        Ok(self.status())
+    }
+
+    /// Loads what was loaded once more: the engine lost it.
+    pub fn reload(&self) {
+        let current = self.state.borrow().clone();
+        if let State::Ready(ready) = current {
+            self.load_in_background(ready.model.clone());
+        }
+    }
+
+    /// Frees the model's memory.
+    pub async fn unload(&self) -> Result<(), AppError> {
+        let _one_at_a_time = self.loading.lock().await;
+        let engine = self.engine.clone();
+        tokio::task::spawn_blocking(move || engine.unload()).await??;
+        self.state.send_replace(State::None);
+        Ok(())
+    }
+
+    /// The loaded model; waits for a load that is running.
+    pub async fn ready(&self) -> Result<Arc<Ready>, AppError> {
+        let mut state = self.state.subscribe();
+        let settled = state.wait_for(|state| !matches!(state, State::Loading(_))).await;
+        match settled.as_deref() {
+            Ok(State::Ready(ready)) => Ok(ready.clone()),
+            Ok(State::Failed(_, error)) => Err(error.clone()),
+            Ok(State::None | State::Loading(_)) | Err(_) => Err(models::Error::NotLoaded.into()),
+        }
+    }
+
+    /// What is loaded now.
+    #[must_use]
+    pub fn status(&self) -> ModelStatus {
+        ModelStatus::from(&*self.state.borrow())
+    }
+
+    /// Tells `listener` the status now and at each change, until it answers `false`.
+    pub async fn watch(&self, mut listener: impl FnMut(ModelStatus) -> bool) {
+        let mut state = self.state.subscribe();
+        loop {
+            let status = ModelStatus::from(&*state.borrow_and_update());
+            if !listener(status) || state.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The built-in model and the folders that were loaded before and are still there.
+    pub async fn list(&self) -> Result<Vec<LocalModel>, AppError> {
+        let remembered = self.store.remembered_models().await?;
+        let folders = remembered.iter().filter(|known| Path::new(&known.path).is_dir());
+        let builtin = self.assets.describe(BUILTIN, None).ok();
+        Ok(builtin
+            .into_iter()
+            .chain(folders.filter_map(|known| self.assets.describe(&known.path, known.drafter.as_deref()).ok()))
+            .collect())
+    }
+
+    fn load_in_background(&self, model: LocalModel) {
+        self.state.send_replace(State::Loading(model.clone()));
+        let library = self.clone();
+        tokio::spawn(async move {
+            // The state holds the failure for whoever looks.
+            let _ = library.run_load(model).await;
+        });
+    }
+
+    async fn run_load(&self, model: LocalModel) -> Result<(), AppError> {
+        let _one_at_a_time = self.loading.lock().await;
+        self.state.send_replace(State::Loading(model.clone()));
+        let engine = self.engine.clone();
+        let request = LoadRequest {
+            target: PathBuf::from(&model.path),
+            drafter: model.drafter_path.as_ref().map(PathBuf::from),
+            ..LoadRequest::default()
+        };
+        let loaded = tokio::task::spawn_blocking(move || engine.load(request))
+            .await
+            .map_err(Error::from)
+            .and_then(|loaded| loaded.map_err(Error::from));
+        match loaded {
+            Ok(loaded) => {
+                self.state.send_replace(State::Ready(Arc::new(Ready { model, loaded })));
+                Ok(())
+            }
+            Err(error) => {
+                let error = AppError::from(error);
+                self.state.send_replace(State::Failed(model, error.clone()));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl From<&State> for ModelStatus {
+    fn from(state: &State) -> Self {
+        match state {
+            State::None => ModelStatus::None,
+            State::Loading(model) => ModelStatus::Loading { model: model.clone() },
+            State::Failed(model, error) => ModelStatus::Failed {
+                model: model.clone(),
+                error: error.clone(),
+            },
+            State::Ready(ready) => {
+                let Ready { model, loaded } = &**ready;
+                let (can_speculate, speculation_note, block_size) = match &loaded.drafter {
+                    DrafterState::Ready { source, block_size } => (true, source.clone(), *block_size),
+                    DrafterState::Unavailable { reason } => (false, reason.clone(), 1),
+                };
+                ModelStatus::Ready {
+                    model: model.clone(),
+                    family: loaded.family.clone(),
+                    can_speculate,
+                    speculation_note,
+                    default_block_size: crate::turn::count(block_size),
+                    context: crate::turn::count(loaded.context),
+                    device: loaded.device.to_owned(),
+                    dtype: loaded.dtype.to_owned(),
+                    load_ms: loaded.load_ms,
+                    memory_bytes: loaded.memory_bytes as f64,
+                    warnings: loaded.warnings.clone(),
+                    defaults: SamplingDefaults {
+                        temperature: as_written(loaded.defaults.temperature),
+                        top_p: as_written(loaded.defaults.top_p),
+                        top_k: crate::turn::count(loaded.defaults.top_k),
+                        min_p: as_written(loaded.defaults.min_p),
+                    },
+                }
+            }
+        }
+    }
+}
+
+/// 0.7 stays 0.7 and does not become 0.699999988079071.
+fn as_written(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_else(|_| value.into())
+}

@@ -1,0 +1,218 @@
+//! One chat turn: the store remembers it, the engine runs it, a listener watches it.
+
+mod relay;
+mod request;
+mod slot;
+mod title;
+
+use std::sync::Arc;
+
+use models::{Engine, Error as EngineError, FinishReason, Generated};
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+use crate::ipc::{AppError, Message, MessageStatus, TurnEvent, TurnOptions};
+use crate::library::{Library, Ready};
+use crate::store::{Begun, Ending, Store};
+
+pub use request::{check_options, count, fresh_seed, run_of, sampling, speculation};
+pub use slot::Stop;
+pub use title::title_of;
+
+use relay::Relay;
+use slot::Slot;
+
+/// Takes a turn's events; answers whether anyone still listens. The turn runs to its end either way.
+pub type Listener = Box<dyn FnMut(TurnEvent) -> bool + Send>;
+
+/// Events that the engine may be ahead of the store and the window.
+const EVENTS_AHEAD: usize = 64;
+
+/// Runs turns, one at a time; clones share it.
+#[derive(Clone)]
+pub struct Turns {
+    engine: Engine,
+    store: Store,
+    library: Library,
+    slot: Slot,
+}
+
+impl Turns {
+    /// No turn is running.
+    #[must_use]
+    pub fn new(engine: Engine, store: Store, library: Library) -> Self {
+        Turns {
+            engine,
+            store,
+            library,
+            slot: Slot::default(),
+        }
+    }
+
+    /// Answers `text` in a chat, or in a new one. The last event is `done` with the message that
+    /// is returned too, or `failed` with the error.
+    pub async fn send(
+        &self,
+        chat_id: Option<i32>,
+        text: &str,
+        options: &TurnOptions,
+        listener: Listener,
+    ) -> Result<Message, AppError> {
+        let begin = async {
+            if text.trim().is_empty() {
+                return Err(Error::EmptyMessage);
+            }
+            Ok(self.store.begin_turn(chat_id, &title_of(text), text).await?)
+        };
+        self.turn(begin, options, listener).await
+    }
+
+    /// Answers once more in place of a chat's last reply.
+    pub async fn regenerate(
+        &self,
+        message_id: i32,
+        options: &TurnOptions,
+        listener: Listener,
+    ) -> Result<Message, AppError> {
+        let begin = async { Ok(self.store.begin_again(message_id).await?) };
+        self.turn(begin, options, listener).await
+    }
+
+    /// Ends the running turn within a round or a prefill chunk; what there is of the reply is kept.
+    pub fn stop(&self) {
+        self.slot.stop(None);
+    }
+
+    /// Whether a turn is running.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.slot.is_taken()
+    }
+
+    /// Ends the running turn, if it is in this chat, and waits until it is stored.
+    pub async fn stop_chat(&self, chat_id: i32) {
+        if self.slot.stop(Some(chat_id)) {
+            self.slot.free().await;
+        }
+    }
+
+    /// Ends the running turn and waits until it is stored.
+    pub async fn stop_and_wait(&self) {
+        self.slot.stop(None);
+        self.slot.free().await;
+    }
+
+    async fn turn(
+        &self,
+        begin: impl Future<Output = Result<Begun, Error>>,
+        options: &TurnOptions,
+        mut listener: Listener,
+    ) -> Result<Message, AppError> {
+        let started = async {
+            check_options(options)?;
+            let taken = self.slot.take()?;
+            Ok::<_, Error>((begin.await?, taken))
+        };
+        let (begun, taken) = match started.await {
+            Ok(started) => started,
+            Err(error) => {
+                let error = AppError::from(error);
+                listener(TurnEvent::Failed {
+                    error: error.clone(),
+                    message: None,
+                });
+                return Err(error);
+            }
+        };
+        taken.in_chat(begun.chat.id);
+        listener(TurnEvent::Started {
+            chat: begun.chat.clone(),
+            user: begun.user.clone(),
+            assistant: begun.assistant.clone(),
+        });
+        let mut relay = Relay::new(self.store.clone(), begun.assistant.id, listener);
+        let ending = self.reply(&begun, options, taken.stop(), &mut relay).await;
+        let stored = self.store.finish_turn(begun.assistant.id, &ending).await;
+        // Whoever reacts to the last event may send the next message at once.
+        drop(taken);
+        let (error, message) = match (stored, ending.error) {
+            (Ok((message, chat)), None) => {
+                relay.tell(TurnEvent::Done {
+                    message: message.clone(),
+                    chat,
+                });
+                return Ok(message);
+            }
+            (Ok((message, _)), Some(error)) => (error, Some(message)),
+            (Err(_), Some(error)) => (error, None),
+            (Err(error), None) => (error.into(), None),
+        };
+        relay.tell(TurnEvent::Failed {
+            error: error.clone(),
+            message,
+        });
+        Err(error)
+    }
+
+    /// Generates the reply; whatever happens, what there is of it comes back.
+    async fn reply(&self, begun: &Begun, options: &TurnOptions, stop: Arc<Stop>, relay: &mut Relay) -> Ending {
+        let ready = tokio::select! {
+            ready = self.library.ready() => ready,
+            () = stop.requested() => return relay.ending(MessageStatus::Stopped, None),
+        };
+        match ready {
+            Ok(ready) => self.generate(&ready, begun, options, stop, relay).await,
+            Err(error) => relay.ending(MessageStatus::Failed, Some(error)),
+        }
+    }
+
+    async fn generate(
+        &self,
+        ready: &Arc<Ready>,
+        begun: &Begun,
+        options: &TurnOptions,
+        stop: Arc<Stop>,
+        relay: &mut Relay,
+    ) -> Ending {
+        let request = request::build(&begun.history, options, &ready.loaded.defaults);
+        relay.describe(ready.model.name.clone(), request.sampling.seed);
+        let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
+        let sink = move |event| {
+            // The text of the round in which the stop is seen is kept.
+            if events.blocking_send(event).is_err() || stop.is_requested() {
+                std::ops::ControlFlow::Break(())
+            } else {
+                std::ops::ControlFlow::Continue(())
+            }
+        };
+        let engine = self.engine.clone();
+        let generation = tokio::task::spawn_blocking(move || engine.generate(request, Box::new(sink)));
+        relay.run(&mut incoming).await;
+        match generation.await {
+            Ok(Ok(generated)) => {
+                let status = status_of(&generated);
+                relay.complete(generated);
+                relay.ending(status, None)
+            }
+            Ok(Err(error)) => {
+                if matches!(error, EngineError::EngineLost { .. } | EngineError::NotLoaded) {
+                    self.library.reload();
+                }
+                relay.flush();
+                relay.ending(MessageStatus::Failed, Some(error.into()))
+            }
+            Err(error) => {
+                relay.flush();
+                relay.ending(MessageStatus::Failed, Some(error.into()))
+            }
+        }
+    }
+}
+
+fn status_of(generated: &Generated) -> MessageStatus {
+    match generated.finish {
+        FinishReason::Stop => MessageStatus::Complete,
+        FinishReason::Length => MessageStatus::Length,
+        FinishReason::Cancelled => MessageStatus::Stopped,
+    }
+}

@@ -1,0 +1,149 @@
+//! From what the person chose to what the engine is asked, and from what it did to figures.
+
+use std::hash::{BuildHasher, RandomState};
+
+use models::{GenerateRequest, GenerationStats, MAX_BLOCK_SIZE, Prompt, SamplingParams, Speculation};
+
+use crate::error::Error;
+use crate::ipc::{Message, MessageStatus, Role, Run, SpeculationChoice, TurnOptions};
+
+/// Seeds pass through JavaScript numbers, which are exact below this.
+const SEED_LIMIT: u64 = 1 << 53;
+
+/// Refuses options that no generation can have.
+pub fn check_options(options: &TurnOptions) -> Result<(), Error> {
+    let bad = |option, value: String, expected| {
+        Err(Error::BadOption {
+            option,
+            value,
+            expected,
+        })
+    };
+    if let SpeculationChoice::Block { size } = options.speculation
+        && !(2..=MAX_BLOCK_SIZE).contains(&(size as usize))
+    {
+        return bad("the block size", size.to_string(), "from 2 to 16");
+    }
+    match options.temperature {
+        Some(value) if !(0.0..=100.0).contains(&value) => bad("temperature", value.to_string(), "from 0 to 100"),
+        _ => Ok(()),
+    }?;
+    for (option, value) in [("top_p", options.top_p), ("min_p", options.min_p)] {
+        match value {
+            Some(value) if !(0.0..=1.0).contains(&value) => bad(option, value.to_string(), "from 0 to 1"),
+            _ => Ok(()),
+        }?;
+    }
+    match options.seed {
+        Some(seed) if seed.fract() != 0.0 || !(0.0..SEED_LIMIT as f64).contains(&seed) => {
+            bad("the seed", seed.to_string(), "a whole number from 0, below 2^53")
+        }
+        _ => Ok(()),
+    }?;
+    match options.max_tokens {
+        Some(0) => bad("the token limit", "0".to_owned(), "at least 1"),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn build(history: &[Message], options: &TurnOptions, defaults: &SamplingParams) -> GenerateRequest {
+    let messages = history
+        .iter()
+        .filter(|message| belongs_to_the_conversation(message))
+        .map(engine_message)
+        .collect();
+    GenerateRequest {
+        sampling: sampling(options, defaults),
+        max_tokens: options.max_tokens.map(|tokens| tokens as usize),
+        speculation: speculation(options.speculation),
+        thinking: options.thinking,
+        ..GenerateRequest::new(Prompt::Messages(messages))
+    }
+}
+
+/// The checkpoint's defaults, under what the options say.
+#[must_use]
+pub fn sampling(options: &TurnOptions, defaults: &SamplingParams) -> SamplingParams {
+    SamplingParams {
+        temperature: options.temperature.map_or(defaults.temperature, |value| value as f32),
+        top_p: options.top_p.map_or(defaults.top_p, |value| value as f32),
+        top_k: options.top_k.map_or(defaults.top_k, |value| value as usize),
+        min_p: options.min_p.map_or(defaults.min_p, |value| value as f32),
+        seed: options.seed.map_or_else(fresh_seed, |seed| seed as u64),
+        ..defaults.clone()
+    }
+}
+
+/// What the engine is asked for.
+#[must_use]
+pub fn speculation(choice: SpeculationChoice) -> Speculation {
+    match choice {
+        SpeculationChoice::Off => Speculation::Off,
+        SpeculationChoice::Auto => Speculation::Auto,
+        SpeculationChoice::Block { size } => Speculation::Block(size as usize),
+    }
+}
+
+/// A seed that was not used before. The standard library keys each hash map at random; that will do.
+#[must_use]
+pub fn fresh_seed() -> u64 {
+    RandomState::new().hash_one(std::time::Instant::now()) % SEED_LIMIT
+}
+
+/// Figures as the window shows and the store keeps them.
+#[must_use]
+pub fn run_of(model: &str, stats: &GenerationStats, seed: u64) -> Run {
+    let speculation = &stats.speculation;
+    Run {
+        model: model.to_owned(),
+        speculating: speculation.enabled,
+        reason: speculation.reason.clone(),
+        block_size: count(speculation.block_size),
+        prompt_tokens: count(stats.prompt_tokens),
+        tokens: count(stats.tokens),
+        prefill_ms: finite(stats.prefill_ms),
+        ttft_ms: finite(stats.ttft_ms),
+        decode_ms: finite(stats.decode_ms),
+        tokens_per_second: finite(stats.decode_tokens_per_second),
+        rounds: count(speculation.rounds),
+        drafted: count(speculation.drafted),
+        accepted: count(speculation.accepted),
+        acceptance_rate: finite(speculation.acceptance_rate),
+        tokens_per_round: finite(speculation.tokens_per_round),
+        acceptance_by_position: speculation.acceptance_by_position.iter().copied().map(finite).collect(),
+        accepted_per_round: speculation.accepted_per_round.iter().copied().map(count).collect(),
+        seed: seed as f64,
+    }
+}
+
+/// A count as it crosses to the window.
+#[must_use]
+pub fn count(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Neither JSON nor SQLite can hold the others.
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}
+
+/// A reply without text says nothing; one that broke off is what the person saw.
+fn belongs_to_the_conversation(message: &Message) -> bool {
+    match message.role {
+        Role::System | Role::User => true,
+        Role::Assistant => message.status != MessageStatus::Streaming && !message.content.trim().is_empty(),
+    }
+}
+
+fn engine_message(message: &Message) -> models::Message {
+    let role = match message.role {
+        Role::System => models::Role::System,
+        Role::User => models::Role::User,
+        Role::Assistant => models::Role::Assistant,
+    };
+    models::Message {
+        role,
+        content: message.content.clone(),
+        reasoning: message.reasoning.clone(),
+    }
+}

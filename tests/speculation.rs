@@ -1,0 +1,219 @@
+//! Speculation changes nothing but speed: tokens and caches, bit for bit, with it on and off.
+
+use mlx_rs::{Array, Dtype};
+use models::SamplingParams;
+use models::cache::Cache;
+use models::checkpoint::Checkpoint;
+use models::families::qwen3_5;
+use models::family::{Family, LoadOptions, Target, restore_and_replay};
+use models::generate::Limits;
+use tests::{builtin, cache_difference, golden, greedy, ids, json, load, run, run_to, same_bits};
+
+fn sampled(temperature: f32, seed: u64) -> SamplingParams {
+    SamplingParams { temperature, top_p: 0.9, top_k: 20, seed, ..SamplingParams::default() }
+}
+
+fn pairs() -> Vec<(String, std::path::PathBuf, Option<std::path::PathBuf>)> {
+    let q = |layout: &str| golden("qwen3_5").join(layout);
+    vec![
+        ("tiny hf".into(), q("hf"), None),
+        ("tiny mlx".into(), q("mlx"), Some(q("mlx-mtp"))),
+        ("tiny mlx-q4".into(), q("mlx-q4"), Some(q("mlx-q4-mtp"))),
+    ]
+}
+
+#[test]
+fn tokens_and_caches_are_equal_for_every_block_size_temperature_and_seed() {
+    let reference = json(&golden("qwen3_5").join("ref.json"));
+    let prompt = ids(&reference["prompt_short"]);
+    for (name, target, drafter) in pairs() {
+        let pair = load(&target, drafter.as_deref());
+        let mut settings = vec![greedy()];
+        for temperature in [0.3, 0.7, 1.0, 1.5] {
+            settings.extend([1, 2].map(|seed| sampled(temperature, seed)));
+        }
+        settings.push(SamplingParams { min_p: 0.05, ..sampled(1.0, 7) });
+        settings.push(SamplingParams { repetition_penalty: 1.3, ..greedy() });
+        settings.push(SamplingParams { presence_penalty: 0.5, frequency_penalty: 0.3, ..sampled(0.8, 3) });
+        settings.push(SamplingParams { logit_bias: vec![(3, 4.0), (9, -100.0)], ..sampled(0.8, 3) });
+        for setting in settings {
+            let plain = run(pair.as_ref(), &prompt, None, &setting, 60);
+            for block in 2..=16 {
+                let case = format!("{name}, block {block}, {setting:?}");
+                let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 60);
+                assert_eq!(mtp.tokens, plain.tokens, "{case}");
+                assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_runs_stay_equal() {
+    let reference = json(&golden("qwen3_5").join("ref.json"));
+    let prompt = ids(&reference["prompt_long"]);
+    for (name, target, drafter) in pairs() {
+        let pair = load(&target, drafter.as_deref());
+        for setting in [greedy(), sampled(1.0, 5)] {
+            let plain = run(pair.as_ref(), &prompt, None, &setting, 330);
+            for block in [3, 5, 9] {
+                let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 330);
+                assert_eq!(mtp.tokens, plain.tokens, "{name}, block {block}");
+                assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{name}, block {block}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_built_in_pair_stays_equal_at_every_temperature() {
+    let pair = load(&builtin("target"), Some(&builtin("drafter")));
+    let prompt: Vec<u32> = (0..40).map(|i| (i * 37 + 11) % 8000).collect();
+    for setting in [greedy(), sampled(0.7, 11), sampled(1.0, 12)] {
+        let plain = run(pair.as_ref(), &prompt, None, &setting, 80);
+        for block in [2, 3, 4, 6] {
+            let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 80);
+            assert_eq!(mtp.tokens, plain.tokens, "block {block}, {setting:?}");
+            assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "block {block}, {setting:?}");
+        }
+    }
+}
+
+#[test]
+fn one_wait_a_round_and_none_a_draft() {
+    let pair = load(&golden("qwen3_5").join("hf"), None);
+    for block in [2, 3, 6, 16] {
+        let mtp = run(pair.as_ref(), &[11, 5, 93], Some(block), &greedy(), 50);
+        // The prompt's first token is read once, then each round once.
+        assert_eq!(mtp.syncs, 1 + mtp.drafted.len(), "block {block}");
+    }
+    let plain = run(pair.as_ref(), &[11, 5, 93], None, &greedy(), 50);
+    assert_eq!(plain.syncs, 50);
+}
+
+#[test]
+fn an_end_token_ends_the_run_wherever_it_falls_in_a_block() {
+    let pair = load(&golden("qwen3_5").join("hf"), None);
+    let prompt = [11, 5, 93, 40, 7, 128, 64];
+    let all = run(pair.as_ref(), &prompt, None, &greedy(), 40).tokens;
+    for (i, end) in all.iter().enumerate() {
+        if all[..i].contains(end) {
+            continue;
+        }
+        let limits = || Limits { max_tokens: 40, eos: vec![*end] };
+        let plain = run_to(pair.as_ref(), &prompt, None, &greedy(), limits());
+        assert_eq!(plain.tokens, all[..=i]);
+        for block in [2, 3, 4, 6] {
+            let mtp = run_to(pair.as_ref(), &prompt, Some(block), &greedy(), limits());
+            assert_eq!(mtp.tokens, plain.tokens, "end at {i}, block {block}");
+            assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "end at {i}, block {block}");
+        }
+    }
+}
+
+#[test]
+fn every_token_limit_is_kept_exactly() {
+    let pair = load(&golden("qwen3_5").join("hf"), None);
+    let prompt = [11, 5, 93, 40, 7, 128, 64];
+    for n in 1..=20 {
+        let plain = run(pair.as_ref(), &prompt, None, &greedy(), n);
+        assert_eq!(plain.tokens.len(), n);
+        for block in [2, 3, 6] {
+            let mtp = run(pair.as_ref(), &prompt, Some(block), &greedy(), n);
+            assert_eq!(mtp.tokens, plain.tokens, "{n} tokens, block {block}");
+            assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{n} tokens, block {block}");
+        }
+    }
+}
+
+/// Prompt lengths around the borders of chunks and cache slabs.
+#[test]
+fn prompts_of_any_length_agree() {
+    let pair = load(&golden("qwen3_5").join("hf"), None);
+    for n in [1usize, 2, 3, 15, 16, 17, 63, 64, 65, 253, 254, 255, 256, 257, 509, 510, 511, 512, 513, 1030] {
+        let prompt: Vec<u32> = (0..n as u32).map(|i| (i * 29 + 7) % 150).collect();
+        let plain = run(pair.as_ref(), &prompt, None, &greedy(), 12);
+        let mtp = run(pair.as_ref(), &prompt, Some(4), &greedy(), 12);
+        assert_eq!(mtp.tokens, plain.tokens, "{n} tokens");
+        assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{n} tokens");
+    }
+}
+
+fn targets() -> Vec<(&'static str, qwen3_5::Target)> {
+    ["hf", "mlx-q4"]
+        .map(|layout| {
+            let checkpoint = Checkpoint::open(&golden("qwen3_5").join(layout)).unwrap();
+            let options = LoadOptions { dtype: Some(Dtype::Float32), dry: false };
+            (layout, qwen3_5::Family::load_target(&checkpoint, options).unwrap())
+        })
+        .into()
+}
+
+fn row(tokens: &[u32]) -> Array {
+    Array::from_slice(tokens, &[1, tokens.len() as i32])
+}
+
+fn prefilled(target: &qwen3_5::Target) -> Cache {
+    let mut cache = target.new_cache();
+    target.forward(&row(&[11, 5, 93, 40, 7, 128, 64]), &mut cache).unwrap();
+    cache
+}
+
+#[test]
+fn a_block_equals_single_steps_bit_for_bit() {
+    let tokens: Vec<u32> = (0..16).map(|i| (i * 31 + 3) % 150).collect();
+    for (name, target) in targets() {
+        for n in 2..=16 {
+            let (mut together, mut one_by_one) = (prefilled(&target), prefilled(&target));
+            let block = target.logits(&target.forward(&row(&tokens[..n]), &mut together).unwrap()).unwrap();
+            let steps: Vec<Array> = (0..n)
+                .map(|i| target.logits(&target.forward(&row(&tokens[i..=i]), &mut one_by_one).unwrap()).unwrap())
+                .collect();
+            let steps = mlx_rs::ops::concatenate(&steps, 1).unwrap();
+            assert!(same_bits(&block, &steps), "{name}: logits of {n} rows");
+            assert_eq!(cache_difference(&together, &one_by_one), None, "{name}: caches after {n} rows");
+        }
+    }
+}
+
+#[test]
+fn rewinding_equals_never_having_run_the_rest() {
+    let tokens: Vec<u32> = (0..6).map(|i| (i * 31 + 3) % 150).collect();
+    for (name, target) in targets() {
+        for keep in 0..=6usize {
+            let mut expected = prefilled(&target);
+            if keep > 0 {
+                target.forward(&row(&tokens[..keep]), &mut expected).unwrap();
+            }
+            let mut fast = prefilled(&target);
+            let verified = target.verify(&row(&tokens), &mut fast).unwrap();
+            target.rewind(&mut fast, &verified, keep).unwrap();
+            assert_eq!(cache_difference(&fast, &expected), None, "{name}: rewind to {keep}");
+            let mut slow = prefilled(&target);
+            let verified = target.verify(&row(&tokens), &mut slow).unwrap();
+            restore_and_replay(&target, &mut slow, &verified, keep).unwrap();
+            assert_eq!(cache_difference(&slow, &expected), None, "{name}: replay of {keep}");
+        }
+    }
+}
+
+/// The comparison itself must notice a state that was not taken back.
+#[test]
+fn a_recurrent_state_left_as_it_was_is_caught() {
+    let tokens = [3u32, 34, 65, 96];
+    for (name, target) in targets() {
+        let mut expected = prefilled(&target);
+        target.forward(&row(&tokens[..2]), &mut expected).unwrap();
+        for layer in 0..3 {
+            for slot in 0..2 {
+                let mut cache = prefilled(&target);
+                let verified = target.verify(&row(&tokens), &mut cache).unwrap();
+                let kept = cache.layers[layer].state[slot].clone();
+                target.rewind(&mut cache, &verified, 2).unwrap();
+                cache.layers[layer].state[slot] = kept;
+                let found = cache_difference(&cache, &expected);
+                assert_eq!(found, Some(format!("state {slot} of layer {layer}")), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+// What a person does with Slipstream, told to the real window and the built-in model.
+import assert from "node:assert/strict";
+import { cpSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { story, until } from "./window.mjs";
+
+const builtin = resolve(import.meta.dirname, "../../assets/builtin");
+const QUESTION = "What is the capital of France?";
+const LONG = "Tell me a long story about a dog and the sea.";
+
+const ready = (window) =>
+  until("a loaded model", async () => (await (await window.at("model-line")).getAttribute("data-state")) === "ready");
+
+async function send(window, text) {
+  const field = await window.at("composer-input");
+  await field.waitForEnabled();
+  await field.setValue(text);
+  await window.click("send");
+}
+
+/** The last reply: its status, its text and its line of figures. */
+async function lastReply(window) {
+  const replies = await window.all("message-assistant");
+  const last = await replies[(await replies.length) - 1];
+  if (!last) return undefined;
+  const part = async (id) => {
+    const element = await last.$(`[data-testid="${id}"]`);
+    return (await element.isExisting()) ? element.getText() : "";
+  };
+  return {
+    status: await last.getAttribute("data-status"),
+    text: await part("message-text"),
+    figures: (await part("live-line")).replaceAll(/\s+/g, " "),
+    note: await part("state-note"),
+  };
+}
+
+/** Waits until the last of `count` replies has this status. */
+const reply = (window, status, count) =>
+  until(`reply ${count} ${status}`, async () => {
+    if ((await (await window.all("message-assistant")).length) < count) return undefined;
+    // The list may be drawn anew between two looks at it.
+    const last = await lastReply(window).catch(() => undefined);
+    return last?.status === status && last;
+  });
+
+/** Sends a message as the only one of a new chat; gives the whole reply. */
+async function askAnew(window, text) {
+  await window.click("new-chat");
+  await until("an empty chat", async () => (await (await window.all("message-assistant")).length) === 0);
+  await send(window, text);
+  return reply(window, "complete", 1);
+}
+
+/** Greedy and seeded, so that two replies can be compared. */
+async function makeRepeatable(window) {
+  await window.click("sampling");
+  await (await window.at("temperature")).setValue("0");
+  await (await window.at("seed")).setValue("7");
+  await window.browser.keys("Escape");
+}
+
+const choose = async (window, value) => (await window.at("speculation")).selectByAttribute("value", value);
+
+const titles = async (window) => (await window.all("chat-item")).map((item) => item.getText());
+
+story("the first start answers, and its figures move", async (open) => {
+  const window = await open();
+  await (await window.at("welcome")).waitForExist();
+  await ready(window);
+  await window.screenshot("first-start");
+  await send(window, LONG);
+  assert.ok((await window.text("message-user")).includes(LONG));
+  const seen = new Set();
+  const done = await until("a streamed reply", async () => {
+    const now = await lastReply(window).catch(() => undefined);
+    if (now?.status === "streaming" && now.figures) {
+      if (seen.size === 2) await window.screenshot("streaming");
+      seen.add(`${now.text.length} ${now.figures}`);
+    }
+    return now?.status === "complete" && now;
+  });
+  assert.ok(seen.size >= 3, `text and figures were seen to change only ${seen.size} times`);
+  assert.ok(done.text.length > 100, done.text);
+  assert.match(done.figures, /[\d.]+ tok\/s [\d.]+ tok\/round \d+ ?% accepted/);
+  await window.screenshot("answered");
+});
+
+story("switching speculation off changes the speed, not the text", async (open) => {
+  const window = await open();
+  await ready(window);
+  await makeRepeatable(window);
+  await choose(window, "auto");
+  const fast = await askAnew(window, LONG);
+  assert.match(fast.figures, /accepted/);
+  await choose(window, "off");
+  const plain = await askAnew(window, LONG);
+  assert.match(plain.figures, /speculation off/);
+  assert.equal(plain.text, fast.text);
+  await window.screenshot("speculation-off");
+});
+
+story("a reply stopped half-way is kept, and the chat goes on", async (open) => {
+  const window = await open();
+  await ready(window);
+  await send(window, LONG);
+  await until("some text", async () => (await lastReply(window).catch(() => undefined))?.text.length > 20);
+  await window.click("stop");
+  const stopped = await reply(window, "stopped", 1);
+  assert.ok(stopped.text.length > 20);
+  assert.match(stopped.note, /Stopped by you/);
+  await send(window, QUESTION);
+  const next = await reply(window, "complete", 2);
+  assert.match(next.text, /Paris/);
+  await window.screenshot("stopped");
+});
+
+story("chats outlive a restart, and a power cut in mid-reply", async (open) => {
+  let window = await open();
+  await ready(window);
+  const { text } = await askAnew(window, QUESTION);
+  await window.close();
+
+  window = await open();
+  await ready(window);
+  await (await window.at("chat-item")).waitForExist();
+  await (await (await window.at("chat-item")).$("[data-chat]")).click();
+  assert.equal((await reply(window, "complete", 1)).text, text);
+
+  await send(window, LONG);
+  await until("some text", async () => (await (await window.all("message-assistant")).length) === 2 && (await lastReply(window)).text.length > 20);
+  await window.kill();
+
+  window = await open();
+  await ready(window);
+  await (await (await window.at("chat-item")).$("[data-chat]")).click();
+  const cut = await reply(window, "interrupted", 2);
+  assert.match(cut.note, /closed while this was written/);
+  await send(window, QUESTION);
+  await reply(window, "complete", 3);
+  await window.screenshot("after-power-cut");
+});
+
+story("a broken model says what is wrong and what to do, and the chat goes on", async (open, home) => {
+  const broken = join(home.path, "broken");
+  cpSync(join(builtin, "target"), broken, { recursive: true });
+  writeFileSync(join(broken, "config.json"), "{ not json");
+  const window = await open();
+  await ready(window);
+  await window.click("open-models");
+  await (await window.at("model-path-input")).setValue(broken);
+  await window.click("model-load");
+  const hint = await window.at("error-hint");
+  await hint.waitForExist();
+  assert.match(await window.text("error-message"), /config\.json/);
+  assert.ok((await hint.getText()).length > 10);
+  await window.screenshot("broken-model");
+
+  await window.click("model-card-load");
+  await ready(window);
+  await window.browser.keys("Escape");
+  assert.match((await askAnew(window, QUESTION)).text, /Paris/);
+});
+
+story("a chat is renamed and deleted", async (open) => {
+  const window = await open();
+  await ready(window);
+  await askAnew(window, QUESTION);
+  await askAnew(window, "What is 12 + 30?");
+  assert.equal((await titles(window)).length, 2);
+
+  const newest = await window.at("chat-item");
+  await newest.moveTo();
+  await (await newest.$('[data-testid="chat-rename"]')).click();
+  await (await window.at("chat-title-input")).setValue("Sums");
+  await window.browser.keys("Enter");
+  await until("the new title", async () => (await titles(window)).includes("Sums"));
+  assert.equal(await window.text("chat-title"), "Sums");
+
+  await (await window.at("chat-item")).moveTo();
+  await (await (await window.at("chat-item")).$('[data-testid="chat-delete"]')).click();
+  await window.screenshot("delete-chat");
+  await window.click("confirm-delete");
+  await until("one chat", async () => (await titles(window)).length === 1);
+  assert.ok(!(await titles(window)).includes("Sums"));
+});

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { actionOf, isComposing } from "./keys";
+
+const press = (key: string, mods: Partial<Record<"metaKey" | "ctrlKey" | "altKey" | "shiftKey", boolean>>) => ({
+  key,
+  metaKey: false,
+  ctrlKey: false,
+  altKey: false,
+  shiftKey: false,
+  ...mods,
+});
+
+test("Mod is Command on a Mac and Control elsewhere", () => {
+  expect(actionOf(press("n", { metaKey: true }), true)).toBe("newChat");
+  expect(actionOf(press("n", { ctrlKey: true }), true)).toBeNull();
+  expect(actionOf(press("N", { ctrlKey: true }), false)).toBe("newChat");
+  expect(actionOf(press("n", { metaKey: true }), false)).toBeNull();
+});
+
+test("other modifiers make it another key, but for the slash", () => {
+  expect(actionOf(press("r", { ctrlKey: true, shiftKey: true }), false)).toBeNull();
+  expect(actionOf(press("/", { ctrlKey: true, shiftKey: true }), false)).toBe("shortcuts");
+  expect(actionOf(press("b", { ctrlKey: true, altKey: true }), false)).toBeNull();
+  expect(actionOf(press("b", {}), false)).toBeNull();
+});
+
+test("the Enter that ends a composition is the input method's", () => {
+  expect(isComposing({ isComposing: true, keyCode: 13 })).toBe(true);
+  expect(isComposing({ isComposing: false, keyCode: 229 })).toBe(true);
+  expect(isComposing({ isComposing: false, keyCode: 13 })).toBe(false);
+});

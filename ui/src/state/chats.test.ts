@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { apply, initial, visible, type ChatsEvent, type ChatsState } from "./chats";
+import { chat } from "./samples";
+
+const all = (...events: ChatsEvent[]): ChatsState => events.reduce(apply, initial);
+const a = chat({ id: 1, title: "Stacks and queues", updatedAt: 10 });
+const b = chat({ id: 2, title: "The sea", updatedAt: 20 });
+const ids = (state: ChatsState): number[] => state.list.map((c) => c.id);
+
+test("the latest chat is first, also after a change", () => {
+  const state = all({ type: "listed", chats: [a, b] });
+  expect(ids(state)).toEqual([2, 1]);
+  expect(ids(apply(state, { type: "changed", chat: { ...a, updatedAt: 30 } }))).toEqual([1, 2]);
+});
+
+test("a new chat is added once", () => {
+  expect(ids(all({ type: "changed", chat: a }, { type: "changed", chat: { ...a, title: "Other" } }))).toEqual([1]);
+});
+
+test("removing the open chat leads to the new chat's page, another not", () => {
+  const state = all({ type: "listed", chats: [a, b] }, { type: "opened", chatId: 1 });
+  expect(apply(state, { type: "removed", chatId: 1 }).openId).toBeNull();
+  expect(apply(state, { type: "removed", chatId: 2 }).openId).toBe(1);
+});
+
+test("the filter wants every word, in any case", () => {
+  const state = all({ type: "listed", chats: [a, b] });
+  const found = (query: string): number[] => visible(apply(state, { type: "filtered", query })).map((c) => c.id);
+  expect(found("")).toEqual([2, 1]);
+  expect(found("QUEUES stack")).toEqual([1]);
+  expect(found("queues sea")).toEqual([]);
+});
+
+test("renaming and confirming exclude each other and end with a move", () => {
+  const state = all({ type: "renaming", chatId: 1 }, { type: "confirming", chatId: 1 });
+  expect(state).toMatchObject({ renaming: null, confirming: 1 });
+  expect(apply(state, { type: "opened", chatId: 2 }).confirming).toBeNull();
+});

@@ -1,0 +1,53 @@
+import type { ModelStatus } from "../bindings";
+import * as commands from "../lib/commands";
+import { toAppError } from "../lib/errors";
+import { strings } from "../lib/strings";
+import { apply, initial } from "./model";
+import { Store } from "./store.svelte";
+import { announce, report } from "./view.svelte";
+
+export const model = new Store(apply, initial);
+
+/** Follows the model's status from now on. */
+export async function followModel(): Promise<void> {
+  let told = false;
+  const follow = (status: ModelStatus): void => {
+    told = true;
+    take(status);
+  };
+  commands.watchModel(follow).catch(report);
+  const status = await commands.modelStatus();
+  // The question may be answered after a change was told: the change is newer.
+  if (!told) take(status);
+}
+
+function take(status: ModelStatus): void {
+  const before = model.current.status.state;
+  model.dispatch({ type: "status", status });
+  if (status.state === before || status.state === "none") return;
+  const say = { loading: strings.announce.loading, ready: strings.announce.ready, failed: strings.announce.loadFailed };
+  announce(say[status.state](status.model.name));
+}
+
+export async function listModels(): Promise<void> {
+  try {
+    model.dispatch({ type: "listed", models: await commands.listModels() });
+  } catch (error) {
+    model.dispatch({ type: "listFailed", error: toAppError(error) });
+  }
+}
+
+/** Loads a model; the app itself remembers it for the next start. */
+export async function loadModel(path: string, drafterPath: string | null): Promise<void> {
+  model.dispatch({ type: "requested", path });
+  try {
+    model.dispatch({ type: "loaded", status: await commands.loadModel(path, drafterPath) });
+    void listModels();
+  } catch (error) {
+    model.dispatch({ type: "refused", path, error: toAppError(error) });
+  }
+}
+
+export async function unloadModel(): Promise<void> {
+  await commands.unloadModel().catch(report);
+}
