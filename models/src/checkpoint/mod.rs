@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 pub use config::Fields;
+pub(crate) use config::read_json_object;
 pub(crate) use inspect::family_of;
 pub use inspect::{Inspection, MtpInspection, MtpLocation, Problem, inspect};
 pub use quantization::{Mode, Quantization, QuantizationSpec};

@@ -4,19 +4,58 @@ use std::path::Path;
 use std::time::Instant;
 
 use mlx_rs::Dtype;
+use serde_json::{Map, Value};
 
 use super::{ActivationDtype, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
-use crate::checkpoint::{Checkpoint, family_of};
+use crate::checkpoint::{Checkpoint, family_of, read_json_object};
 use crate::family::LoadOptions;
 use crate::nn::ffi;
 use crate::registry::{Entry, Pair};
+use crate::text::{ChatTemplate, EndTokens, GenerationDefaults, OutputFormat, Tokenizer};
 use crate::{Error, Result};
 
 /// A loaded pair and what is needed to talk to it.
 pub(super) struct Model {
     pub(super) request: LoadRequest,
     pub(super) pair: Box<dyn Pair>,
+    pub(super) text: TextParts,
     pub(super) loaded: Loaded,
+}
+
+/// What turns text into ids and back.
+pub(super) struct TextParts {
+    /// `None` where the checkpoint brings none: it then continues ids only.
+    pub(super) tokenizer: Option<Tokenizer>,
+    pub(super) template: Option<ChatTemplate>,
+    pub(super) format: OutputFormat,
+    /// End tokens.
+    pub(super) eos: Vec<u32>,
+    /// Special tokens by their names, for the template.
+    pub(super) special: Map<String, Value>,
+}
+
+impl TextParts {
+    fn load(dir: &Path, warnings: &mut Vec<String>) -> Result<Self> {
+        let tokenizer = if dir.join("tokenizer.json").is_file() { Some(Tokenizer::load(dir)?) } else { None };
+        let eos = EndTokens::load(dir, |token| tokenizer.as_ref().and_then(|t| t.token_id(token)))?;
+        warnings.extend(eos.warnings);
+        let config = read_json_object(dir, "tokenizer_config.json").ok().flatten().unwrap_or_default();
+        let special = ["bos_token", "eos_token", "unk_token", "pad_token"]
+            .into_iter()
+            .filter_map(|name| {
+                let token = config.get(name)?;
+                let text = token.get("content").unwrap_or(token).as_str()?;
+                Some((name.to_owned(), Value::from(text)))
+            })
+            .collect();
+        Ok(Self {
+            format: tokenizer.as_ref().map_or(OutputFormat::Plain, OutputFormat::of),
+            template: if tokenizer.is_some() { ChatTemplate::load(dir)? } else { None },
+            tokenizer,
+            eos: eos.ids,
+            special,
+        })
+    }
 }
 
 /// Loads what was asked for.
@@ -61,20 +100,37 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
             reason: "this model's files hold no MTP head; load its drafter beside it to speculate".to_owned(),
         },
     };
+    let text = TextParts::load(&request.target, &mut warnings)?;
+    let defaults = defaults(&request.target, &mut warnings);
     let loaded = Loaded {
         family: family.name.to_owned(),
         target: request.target.clone(),
         drafter: state,
         context: pair.context(),
-        can_chat: false,
-        defaults: SamplingParams::default(),
+        can_chat: text.template.is_some(),
+        defaults,
         device,
         dtype: dtype_name(pair.dtype()),
         load_ms: start.elapsed().as_secs_f64() * 1e3,
         memory_bytes: mlx_rs::memory::active_memory().unwrap_or_default() as u64,
         warnings,
     };
-    Ok(Model { request: request.clone(), pair, loaded })
+    Ok(Model { request: request.clone(), pair, text, loaded })
+}
+
+/// The checkpoint's own sampling settings over this engine's.
+fn defaults(dir: &Path, warnings: &mut Vec<String>) -> SamplingParams {
+    let file = GenerationDefaults::load(dir);
+    warnings.extend(file.warnings);
+    let base = SamplingParams::default();
+    SamplingParams {
+        temperature: if file.do_sample == Some(false) { 0.0 } else { file.temperature.unwrap_or(base.temperature) },
+        top_p: file.top_p.unwrap_or(base.top_p),
+        top_k: file.top_k.map_or(base.top_k, |k| k as usize),
+        min_p: file.min_p.unwrap_or(base.min_p),
+        repetition_penalty: file.repetition_penalty.unwrap_or(base.repetition_penalty),
+        ..base
+    }
 }
 
 fn open_drafter(dir: &Path, family: &Entry) -> Result<Checkpoint> {

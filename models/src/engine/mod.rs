@@ -3,6 +3,7 @@
 //! One thread owns every array. Calls send it a command and block until it has answered.
 
 mod event;
+mod figures;
 mod loading;
 mod request;
 mod turn;

@@ -1,0 +1,105 @@
+//! Counting what a generation did.
+
+use std::time::Instant;
+
+use super::{GenerationStats, SpeculationStats};
+use crate::generate::Round;
+
+/// Counts rounds and times. Decode time runs from the first token to the last; reading the prompt is apart.
+pub(super) struct Figures {
+    start: Instant,
+    prefill: Instant,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    prompt_tokens: usize,
+    /// Tokens computed, an end token included.
+    given: usize,
+    block_size: Option<usize>,
+    reason: Option<String>,
+    drafted: usize,
+    accepted_per_round: Vec<usize>,
+    /// For each draft position: proposed and kept.
+    positions: Vec<(usize, usize)>,
+    /// Tokens of the rounds that drafted.
+    round_tokens: usize,
+    plain_rounds: usize,
+}
+
+impl Figures {
+    /// `start` is when the request came; reading the prompt starts now.
+    pub(super) fn new(start: Instant, prompt_tokens: usize, block_size: Option<usize>, reason: Option<String>) -> Self {
+        Self {
+            start,
+            prefill: Instant::now(),
+            first: None,
+            last: None,
+            prompt_tokens,
+            given: 0,
+            block_size,
+            reason,
+            drafted: 0,
+            accepted_per_round: Vec::new(),
+            positions: Vec::new(),
+            round_tokens: 0,
+            plain_rounds: 0,
+        }
+    }
+
+    /// Counts a round of which the first `kept` tokens count.
+    pub(super) fn add(&mut self, round: &Round, kept: usize) {
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        self.given += kept;
+        if round.drafted == 0 {
+            self.plain_rounds += 1;
+            return;
+        }
+        let accepted = round.accepted.min(kept);
+        self.drafted += round.drafted;
+        self.accepted_per_round.push(accepted);
+        self.round_tokens += kept;
+        if self.positions.len() < round.drafted {
+            self.positions.resize(round.drafted, (0, 0));
+        }
+        for (i, (proposed, kept)) in self.positions.iter_mut().enumerate().take(round.drafted) {
+            *proposed += 1;
+            *kept += usize::from(i < accepted);
+        }
+    }
+
+    /// The figures up to now, for a reply of `tokens` tokens.
+    pub(super) fn stats(&self, tokens: usize) -> GenerationStats {
+        let ms = |from: Instant, to: Instant| to.duration_since(from).as_secs_f64() * 1e3;
+        let ttft_ms = self.first.map_or(0.0, |t| ms(self.start, t));
+        let decode_ms = self.first.zip(self.last).map_or(0.0, |(a, b)| ms(a, b));
+        let after_first = self.given.saturating_sub(1) as f64;
+        GenerationStats {
+            prompt_tokens: self.prompt_tokens,
+            tokens,
+            prefill_ms: self.first.map_or(0.0, |t| ms(self.prefill, t)),
+            ttft_ms,
+            decode_ms,
+            decode_tokens_per_second: if decode_ms > 0.0 { after_first / decode_ms * 1e3 } else { 0.0 },
+            speculation: self.speculation(),
+        }
+    }
+
+    fn speculation(&self) -> SpeculationStats {
+        let ratio = |a: usize, b: usize| if b == 0 { 0.0 } else { a as f64 / b as f64 };
+        let accepted = self.accepted_per_round.iter().sum();
+        let enabled = self.block_size.is_some();
+        SpeculationStats {
+            enabled,
+            reason: self.reason.clone(),
+            block_size: self.block_size.unwrap_or(1),
+            rounds: if enabled { self.accepted_per_round.len() } else { self.plain_rounds },
+            drafted: self.drafted,
+            accepted,
+            acceptance_rate: ratio(accepted, self.drafted),
+            tokens_per_round: if enabled { ratio(self.round_tokens, self.accepted_per_round.len()) } else { 1.0 },
+            accepted_per_round: self.accepted_per_round.clone(),
+            acceptance_by_position: self.positions.iter().map(|(p, k)| ratio(*k, *p)).collect(),
+        }
+    }
+}
