@@ -6,9 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use models::Error;
-use models::text::{
-    ChatTemplate, EndTokens, Outcome, OutputFormat, RenderInput, TextStream, Thinking, ThinkingParser,
-};
+use models::text::{ChatTemplate, EndTokens, Outcome, OutputFormat, RenderInput, TextStream, Thinking, ThinkingParser};
 use serde_json::{Map, Value, json};
 
 /// Set in the child process that renders one template with little memory: the id of its case.
@@ -44,7 +42,13 @@ fn run(folder: &str, check: impl Fn(&Value) -> Check) {
     let Some(cases) = cases(folder) else { return };
     let failures: Vec<String> = cases
         .iter()
-        .filter_map(|case| Some(format!("{}: {}", case["id"].as_str().unwrap_or("?"), check(case).err()?)))
+        .filter_map(|case| {
+            Some(format!(
+                "{}: {}",
+                case["id"].as_str().unwrap_or("?"),
+                check(case).err()?
+            ))
+        })
         .collect();
     assert!(
         failures.is_empty(),
@@ -57,7 +61,11 @@ fn run(folder: &str, check: impl Fn(&Value) -> Check) {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Check {
-    if found == expected { Ok(()) } else { Err(format!("{what} is {found:?}, expected {expected:?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("{what} is {found:?}, expected {expected:?}"))
+    }
 }
 
 fn text(value: &Value) -> &str {
@@ -88,7 +96,9 @@ fn template_kind(error: &Error) -> &'static str {
 
 fn template_of(case: &Value, folder: &Path) -> models::Result<ChatTemplate> {
     if let Some(file) = case["file"].as_str() {
-        return Ok(ChatTemplate::from_source(std::fs::read_to_string(folder.join(file)).unwrap()));
+        return Ok(ChatTemplate::from_source(
+            std::fs::read_to_string(folder.join(file)).unwrap(),
+        ));
     }
     if let Some(parts) = case["build"].as_array() {
         let part = |part: &Value| match part["text"].as_str() {
@@ -109,7 +119,11 @@ fn write_files<'a>(dir: &Path, files: impl Iterator<Item = (&'a String, &'a Valu
     for (name, content) in files {
         let path = dir.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content.as_str().map_or_else(|| content.to_string(), str::to_owned)).unwrap();
+        std::fs::write(
+            path,
+            content.as_str().map_or_else(|| content.to_string(), str::to_owned),
+        )
+        .unwrap();
     }
 }
 
@@ -117,7 +131,9 @@ fn render(case: &Value) -> models::Result<String> {
     let built = list(&case["messages_build"]["repeat"]);
     let messages = match case.get("messages") {
         Some(messages) => messages.clone(),
-        None => (0..case["messages_build"]["times"].as_u64().unwrap_or(0)).flat_map(|_| built.to_vec()).collect(),
+        None => (0..case["messages_build"]["times"].as_u64().unwrap_or(0))
+            .flat_map(|_| built.to_vec())
+            .collect(),
     };
     let vars = case["vars"].as_object().cloned().unwrap_or_default();
     template_of(case, &root().join("templates"))?.render(RenderInput {
@@ -151,7 +167,10 @@ fn check_template(case: &Value) -> Check {
             }
             match expect["text"].as_str().or(expect["or_text"].as_str()) {
                 Some(text) => same("text", found.as_str(), text),
-                None => Err(format!("no error, but the text {:?}", found.chars().take(80).collect::<String>())),
+                None => Err(format!(
+                    "no error, but the text {:?}",
+                    found.chars().take(80).collect::<String>()
+                )),
             }
         }
         Err(error) => {
@@ -171,8 +190,14 @@ fn check_template(case: &Value) -> Check {
 fn templates() {
     run("templates", |case| {
         check_template(case)?;
-        let is_about_limits = list(&case["expect"]["error_any"]).iter().any(|kind| kind == "template_limit");
-        if is_about_limits { in_child(text(&case["id"])) } else { Ok(()) }
+        let is_about_limits = list(&case["expect"]["error_any"])
+            .iter()
+            .any(|kind| kind == "template_limit");
+        if is_about_limits {
+            in_child(text(&case["id"]))
+        } else {
+            Ok(())
+        }
     });
 }
 
@@ -180,7 +205,10 @@ fn templates() {
 fn in_child(id: &str) -> Check {
     let test = std::env::current_exe().unwrap();
     let output = Command::new("sh")
-        .args(["-c", &format!("ulimit -v {CHILD_KIB} && exec \"$0\" --exact {CHILD_TEST} --test-threads 1")])
+        .args([
+            "-c",
+            &format!("ulimit -v {CHILD_KIB} && exec \"$0\" --exact {CHILD_TEST} --test-threads 1"),
+        ])
         .arg(test)
         .env(CHILD_CASE, id)
         .output()
@@ -190,7 +218,11 @@ fn in_child(id: &str) -> Check {
     if output.status.success() && has_run {
         return Ok(());
     }
-    Err(format!("in a child process: {}, {shown} {}", output.status, String::from_utf8_lossy(&output.stderr)))
+    Err(format!(
+        "in a child process: {}, {shown} {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }
 
 /// The child's part; by itself it has nothing to do.
@@ -217,7 +249,10 @@ fn streams() {
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 fn check_stream(case: &Value, pieces: &[Vec<u8>], bursts: &[usize]) -> Check {
@@ -249,7 +284,9 @@ fn check_stream(case: &Value, pieces: &[Vec<u8>], bursts: &[usize]) -> Check {
         }
         let ceiling = deltas[..next].concat();
         if !ceiling.starts_with(&shown) {
-            return Err(format!("after token {next} {shown:?} is shown, at most {ceiling:?} may be"));
+            return Err(format!(
+                "after token {next} {shown:?} is shown, at most {ceiling:?} may be"
+            ));
         }
         if shown.chars().count() < least[next - 1] {
             return Err(format!("after token {next} only {shown:?} is shown"));
@@ -261,7 +298,11 @@ fn check_stream(case: &Value, pieces: &[Vec<u8>], bursts: &[usize]) -> Check {
     if !texts.contains(&Some(shown.as_str())) {
         return Err(format!("text is {shown:?}, expected {texts:?}"));
     }
-    same("finish", if has_ended { "stop" } else { "length" }, text(&expect["finish"]))?;
+    same(
+        "finish",
+        if has_ended { "stop" } else { "length" },
+        text(&expect["finish"]),
+    )?;
     same("stop", stream.stop(), expect["stop"].as_str())?;
     same("used tokens", stream.used_tokens(), number(&expect["used_tokens"]))
 }
@@ -273,7 +314,11 @@ fn thinking() {
     run("thinking", |case| {
         let output: Vec<char> = text(&case["output"]).chars().collect();
         let mut cuts = vec![vec![output.len()], vec![1; output.len()]];
-        cuts.extend(list(&case["cuts"]).iter().map(|cut| list(cut).iter().map(number).collect()));
+        cuts.extend(
+            list(&case["cuts"])
+                .iter()
+                .map(|cut| list(cut).iter().map(number).collect()),
+        );
         for size in [2, 3, 7] {
             cuts.push(vec![size; output.len().div_ceil(size)]);
         }
@@ -310,14 +355,28 @@ fn check_thinking(case: &Value, output: &[char], sizes: &[usize]) -> Check {
         return Err("the cuts do not cover the output".to_owned());
     }
     let outcome = parser.finish(case["end"] == "length");
-    same("reasoning shown in pieces", reasoning + &outcome.last.reasoning, outcome.reasoning.clone())?;
-    same("answer shown in pieces", answer + &outcome.last.answer, outcome.answer.clone())?;
+    same(
+        "reasoning shown in pieces",
+        reasoning + &outcome.last.reasoning,
+        outcome.reasoning.clone(),
+    )?;
+    same(
+        "answer shown in pieces",
+        answer + &outcome.last.answer,
+        outcome.answer.clone(),
+    )?;
     check_outcome(expect, &outcome)
 }
 
 fn check_outcome(expect: &Value, outcome: &Outcome) -> Check {
     let is_loose = expect["loose"] == true;
-    let bare = |text: &str| if is_loose { text.split_whitespace().collect() } else { text.trim().to_owned() };
+    let bare = |text: &str| {
+        if is_loose {
+            text.split_whitespace().collect()
+        } else {
+            text.trim().to_owned()
+        }
+    };
     let reasoning = bare(&outcome.reasoning);
     if expect["reasoning_or"].as_str().map(bare).as_ref() != Some(&reasoning) {
         same("reasoning", reasoning, bare(text(&expect["reasoning"])))?;
@@ -336,8 +395,16 @@ fn check_outcome(expect: &Value, outcome: &Outcome) -> Check {
         .iter()
         .map(|call| by_value(&json!({"name": call.name, "arguments": call.arguments})))
         .collect();
-    same("tool calls", calls, list(&expect["tool_calls"]).iter().map(by_value).collect())?;
-    same("notice", outcome.thinking_used_budget, expect["notice"] == "thinking_used_budget")
+    same(
+        "tool calls",
+        calls,
+        list(&expect["tool_calls"]).iter().map(by_value).collect(),
+    )?;
+    same(
+        "notice",
+        outcome.thinking_used_budget,
+        expect["notice"] == "thinking_used_budget",
+    )
 }
 
 /// Numbers as floats, so that 1 equals 1.0.
@@ -345,9 +412,11 @@ fn by_value(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
         Value::Array(items) => items.iter().map(by_value).collect(),
-        Value::Object(map) => {
-            Value::Object(map.iter().map(|(key, value)| (key.clone(), by_value(value))).collect::<Map<_, _>>())
-        }
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .map(|(key, value)| (key.clone(), by_value(value)))
+                .collect::<Map<_, _>>(),
+        ),
         other => other.clone(),
     }
 }
@@ -358,7 +427,11 @@ fn by_value(value: &Value) -> Value {
 fn eos() {
     run("eos", |case| {
         let dir = tempfile::tempdir().unwrap();
-        let files = case.as_object().unwrap().iter().filter(|(name, _)| name.ends_with(".json"));
+        let files = case
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(name, _)| name.ends_with(".json"));
         write_files(dir.path(), files);
         let tokens = list(&case["tokenizer.json"]["added_tokens"]);
         let token_id = |wanted: &str| {
@@ -368,7 +441,11 @@ fn eos() {
         let end = EndTokens::load(dir.path(), token_id).map_err(|error| error.to_string())?;
         let found: BTreeSet<u64> = end.ids.iter().copied().map(u64::from).collect();
         same("number of ids", end.ids.len(), found.len())?;
-        same("eos", found, list(&case["expect"]["eos"]).iter().filter_map(Value::as_u64).collect())
+        same(
+            "eos",
+            found,
+            list(&case["expect"]["eos"]).iter().filter_map(Value::as_u64).collect(),
+        )
     });
 }
 
@@ -380,7 +457,11 @@ fn sha256(message: &[u8]) -> String {
         let (mut low, mut high) = (0u128, 1u128 << 40);
         while high - low > 1 {
             let middle = (low + high) / 2;
-            if middle.pow(power) <= u128::from(prime) << (32 * power) { low = middle } else { high = middle }
+            if middle.pow(power) <= u128::from(prime) << (32 * power) {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         low as u32
     };
@@ -392,18 +473,28 @@ fn sha256(message: &[u8]) -> String {
     let end = padded.len() - 8;
     padded[end..].copy_from_slice(&(message.len() as u64 * 8).to_be_bytes());
     for block in padded.chunks(64) {
-        let mut words: Vec<u32> = block.chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect();
+        let mut words: Vec<u32> = block
+            .chunks(4)
+            .map(|word| u32::from_be_bytes(word.try_into().unwrap()))
+            .collect();
         for at in 16..64 {
             let (a, b) = (words[at - 15], words[at - 2]);
             let small0 = a.rotate_right(7) ^ a.rotate_right(18) ^ (a >> 3);
             let small1 = b.rotate_right(17) ^ b.rotate_right(19) ^ (b >> 10);
-            words.push(words[at - 16].wrapping_add(small0).wrapping_add(words[at - 7]).wrapping_add(small1));
+            words.push(
+                words[at - 16]
+                    .wrapping_add(small0)
+                    .wrapping_add(words[at - 7])
+                    .wrapping_add(small1),
+            );
         }
         let mut s: [u32; 8] = state.clone().try_into().unwrap();
         for at in 0..64 {
             let big1 = s[4].rotate_right(6) ^ s[4].rotate_right(11) ^ s[4].rotate_right(25);
             let choice = (s[4] & s[5]) ^ (!s[4] & s[6]);
-            let first = [big1, choice, constants[at], words[at]].iter().fold(s[7], |sum, term| sum.wrapping_add(*term));
+            let first = [big1, choice, constants[at], words[at]]
+                .iter()
+                .fold(s[7], |sum, term| sum.wrapping_add(*term));
             let big0 = s[0].rotate_right(2) ^ s[0].rotate_right(13) ^ s[0].rotate_right(22);
             let majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
             s.rotate_right(1);
@@ -419,7 +510,16 @@ fn sha256(message: &[u8]) -> String {
 
 #[test]
 fn the_sum_is_sha256() {
-    assert_eq!(sha256(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    assert_eq!(sha256(&[b'a'; 60]), "11ee391211c6256460b6ed375957fadd8061cafbb31daf967db875aebd5aaad4");
+    assert_eq!(
+        sha256(b""),
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    );
+    assert_eq!(
+        sha256(b"abc"),
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
+    assert_eq!(
+        sha256(&[b'a'; 60]),
+        "11ee391211c6256460b6ed375957fadd8061cafbb31daf967db875aebd5aaad4"
+    );
 }

@@ -103,10 +103,9 @@ impl Sampler {
     /// # Errors
     /// What MLX says.
     pub fn choose(&self, logits: &Array, position: usize, counts: &Counts) -> Result<(Array, Array)> {
-        let raw = logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?;
+        let scores = self.penalised(&logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?, counts)?;
         // Not finite exactly when there is a NaN, a +inf, or nothing but -inf.
-        let good = raw.logsumexp_axis(-1, true)?.is_finite()?;
-        let scores = self.penalised(&raw, counts)?;
+        let good = scores.logsumexp_axis(-1, true)?.is_finite()?;
         let id = if self.params.temperature == 0.0 {
             ops::indexing::argmax_axis(&scores, -1, true)?
         } else {
@@ -171,14 +170,16 @@ impl Sampler {
             keep = Some(better.logical_or(first)?);
         }
         if p.min_p > 0.0 {
-            let best = log_p.max_axis(-1, true)?;
-            let enough = log_p.ge(best.add(scalar(p.min_p.ln(), Dtype::Float32)?)?)?;
+            let probability = log_p.exp()?;
+            let least = probability.max_axis(-1, true)?.multiply(scalar(p.min_p, Dtype::Float32)?)?;
+            let enough = probability.ge(least)?;
             keep = Some(match keep {
                 Some(keep) => keep.logical_and(enough)?,
                 None => enough,
             });
         }
-        let mut x = log_p;
+        // The best at 0, so that no temperature, however small, loses it.
+        let mut x = log_p.subtract(log_p.max_axis(-1, true)?)?;
         if let Some(keep) = keep {
             x = ops::select(keep, x, scalar(f32::NEG_INFINITY, Dtype::Float32)?)?;
         }
@@ -194,10 +195,10 @@ impl Sampler {
         if good.item_exact::<u32>() == 0 {
             return Err(Error::NonFiniteLogits { position: 0 });
         }
-        let raw = logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?;
         if self.params.temperature == 0.0 {
-            return self.add(&Some(zeros(&[self.vocabulary], Dtype::Float32)?), &id)?.ok_or(Error::NotLoaded);
+            return self.add(&Some(zeros(&[self.vocabulary], Dtype::Float32)?), &id)?.ok_or(Error::backend("no counts"));
         }
+        let raw = logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?;
         let scores = self.filtered(&self.penalised(&raw, counts)?)?;
         Ok(ops::softmax_axis(scores, -1, true)?)
     }

@@ -1,8 +1,9 @@
 import { mount } from "svelte";
 import App from "./App.svelte";
 import { isMac } from "./lib/keys";
-import "./markdown.css";
 import "./styles.css";
+import "./controls.css";
+import "./markdown.css";
 
 // In a browser, without the app behind it, the development server answers in its place. Left out of every build.
 if (import.meta.env.DEV && !("__TAURI_INTERNALS__" in window)) await import("./dev/fake");

@@ -22,17 +22,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use crate::{Error, Result};
-use worker::Command;
+use worker::{Command, Worker};
 
-/// A handle to the engine thread. Cheap to clone; the thread ends when the last handle is dropped.
+/// A handle to the engine thread. Cheap to clone; dropping the last one ends the thread and waits for it.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    commands: Mutex<mpsc::Sender<Command>>,
+    worker: Mutex<Worker>,
     generating: AtomicBool,
+}
+
+impl Drop for Shared {
+    /// Waits for the thread: MLX must be idle before the process takes it down.
+    fn drop(&mut self) {
+        let worker = self.worker.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let (closed, _) = mpsc::channel();
+        drop(std::mem::replace(&mut worker.commands, closed));
+        // The last handle may be dropped with a sink, on the thread itself, which then ends by itself.
+        if let Some(thread) = worker.thread.take().filter(|t| t.thread().id() != std::thread::current().id()) {
+            // A panic in it was answered as an error already.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl std::fmt::Debug for Engine {
@@ -45,7 +59,7 @@ impl Engine {
     /// Starts the engine thread. Nothing is loaded.
     #[must_use]
     pub fn start() -> Self {
-        Self { shared: Arc::new(Shared { commands: Mutex::new(worker::spawn()), generating: AtomicBool::new(false) }) }
+        Self { shared: Arc::new(Shared { worker: Mutex::new(worker::spawn()), generating: AtomicBool::new(false) }) }
     }
 
     /// Loads a pair in place of what was loaded. Blocks until it is ready.
@@ -81,14 +95,14 @@ impl Engine {
     fn ask<T>(&self, command: impl FnOnce(mpsc::SyncSender<Result<T>>) -> Command) -> Result<T> {
         let (reply, answer) = mpsc::sync_channel(1);
         let mut command = command(reply);
-        let mut commands = self.shared.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut worker = self.shared.worker.lock().unwrap_or_else(PoisonError::into_inner);
         // The thread only ever ends by a bug that its own guard did not catch: a new one takes over.
-        if let Err(mpsc::SendError(unsent)) = commands.send(command) {
+        if let Err(mpsc::SendError(unsent)) = worker.commands.send(command) {
             command = unsent;
-            *commands = worker::spawn();
-            commands.send(command).map_err(|_| lost())?;
+            *worker = worker::spawn();
+            worker.commands.send(command).map_err(|_| lost())?;
         }
-        drop(commands);
+        drop(worker);
         answer.recv().map_err(|_| lost())?
     }
 }

@@ -2,9 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 use super::loading::{self, Model};
 use super::{GenerateRequest, Generated, LoadRequest, Loaded, Sink, turn};
+use crate::nn::ffi;
 use crate::{Error, Result};
 
 /// What the thread is asked to do, and where the answer goes.
@@ -14,17 +16,23 @@ pub(super) enum Command {
     Generate(Box<GenerateRequest>, Box<dyn Sink>, mpsc::SyncSender<Result<Generated>>),
 }
 
-/// Starts the thread; it ends when the sender is dropped.
-pub(super) fn spawn() -> mpsc::Sender<Command> {
+/// The thread's inbox and its handle.
+pub(super) struct Worker {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) thread: Option<JoinHandle<()>>,
+}
+
+/// Starts the thread; it ends when the inbox is dropped.
+pub(super) fn spawn() -> Worker {
     let (sender, commands) = mpsc::channel();
     let thread = std::thread::Builder::new().name("engine".to_owned()).stack_size(16 << 20);
-    // Without the thread the receiver is gone and every call answers `EngineLost`.
-    let _ = thread.spawn(move || run(&commands));
-    sender
+    // Without a thread the receiver is gone and every call answers `EngineLost`.
+    let thread = thread.spawn(move || run(&commands)).ok();
+    Worker { commands: sender, thread }
 }
 
 fn run(commands: &mpsc::Receiver<Command>) {
-    crate::nn::ffi::init();
+    ffi::init();
     let mut model: Option<Model> = None;
     while let Ok(command) = commands.recv() {
         // A reply nobody waits for any more is no fault.
@@ -53,11 +61,15 @@ fn run(commands: &mpsc::Receiver<Command>) {
                     unload(&mut model);
                     model = again.and_then(|request| guard(|| loading::load(&request)).flatten().ok());
                 }
+                // Work that was queued ahead ends with its generation: the process may exit right after the answer.
+                ffi::synchronize();
                 drop(sink);
                 let _ = reply.send(outcome);
             }
         }
     }
+    unload(&mut model);
+    ffi::synchronize();
 }
 
 fn unload(model: &mut Option<Model>) {

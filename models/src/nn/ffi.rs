@@ -247,6 +247,13 @@ fn item_size(dtype: Dtype) -> usize {
     }
 }
 
+/// Waits until everything queued on this thread's default stream is done.
+pub(crate) fn synchronize() {
+    init();
+    // SAFETY: takes nothing and returns a status; a failed computation was reported where it was read.
+    unsafe { mlx_sys::mlx_synchronize_default() };
+}
+
 /// Where MLX runs by default: `metal`, `cuda` or `cpu`.
 pub(crate) fn device_name() -> &'static str {
     init();

@@ -43,7 +43,9 @@ impl GenerationDefaults {
             let value = file.get(name).filter(|value| !value.is_null())?;
             let number = value.as_f64().filter(|number| number.is_finite() && is_valid(*number));
             if number.is_none() {
-                warnings.push(format!("{name} in generation_config.json is {value}, which makes no sense"));
+                warnings.push(format!(
+                    "{name} in generation_config.json is {value}, which makes no sense"
+                ));
             }
             number
         };
@@ -51,14 +53,18 @@ impl GenerationDefaults {
         let single = |number: Option<f64>| number.map(|number| number as f32);
         defaults.temperature = single(take("temperature", |value| (0.0..=100.0).contains(&value)));
         defaults.top_p = single(take("top_p", |value| value > 0.0 && value <= 1.0));
-        defaults.top_k = take("top_k", |value| value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value))
-            .map(|value| value as u32);
+        defaults.top_k = take("top_k", |value| {
+            value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value)
+        })
+        .map(|value| value as u32);
         defaults.min_p = single(take("min_p", |value| (0.0..=1.0).contains(&value)));
         defaults.repetition_penalty = single(take("repetition_penalty", |value| value > 0.0 && value <= 100.0));
         match file.get("do_sample") {
             None | Some(Value::Null) => {}
             Some(Value::Bool(do_sample)) => defaults.do_sample = Some(*do_sample),
-            Some(other) => warnings.push(format!("do_sample in generation_config.json is {other}, which is not true or false")),
+            Some(other) => warnings.push(format!(
+                "do_sample in generation_config.json is {other}, which is not true or false"
+            )),
         }
         defaults.warnings = warnings;
         defaults
@@ -77,18 +83,37 @@ mod tests {
 
     #[test]
     fn good_values_are_taken_and_nonsense_is_not() {
-        let good = load(r#"{"do_sample": true, "temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0, "repetition_penalty": null}"#);
-        assert_eq!((good.do_sample, good.temperature, good.top_p), (Some(true), Some(0.6), Some(0.95)));
-        assert_eq!((good.top_k, good.min_p, good.repetition_penalty), (Some(20), Some(0.0), None));
+        let good = load(
+            r#"{"do_sample": true, "temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0, "repetition_penalty": null}"#,
+        );
+        assert_eq!(
+            (good.do_sample, good.temperature, good.top_p),
+            (Some(true), Some(0.6), Some(0.95))
+        );
+        assert_eq!(
+            (good.top_k, good.min_p, good.repetition_penalty),
+            (Some(20), Some(0.0), None)
+        );
         assert!(good.warnings.is_empty());
-        let bad = load(r#"{"do_sample": 1, "temperature": -1, "top_p": 0, "top_k": 2.5, "min_p": "x", "repetition_penalty": 0}"#);
-        assert_eq!(GenerationDefaults { warnings: Vec::new(), ..bad.clone() }, GenerationDefaults::default());
+        let bad = load(
+            r#"{"do_sample": 1, "temperature": -1, "top_p": 0, "top_k": 2.5, "min_p": "x", "repetition_penalty": 0}"#,
+        );
+        assert_eq!(
+            GenerationDefaults {
+                warnings: Vec::new(),
+                ..bad.clone()
+            },
+            GenerationDefaults::default()
+        );
         assert_eq!(bad.warnings.len(), 6);
     }
 
     #[test]
     fn a_damaged_file_is_a_warning() {
         assert_eq!(load("[1").warnings.len(), 1);
-        assert_eq!(GenerationDefaults::load(std::path::Path::new("/nowhere")), GenerationDefaults::default());
+        assert_eq!(
+            GenerationDefaults::load(std::path::Path::new("/nowhere")),
+            GenerationDefaults::default()
+        );
     }
 }

@@ -28,8 +28,10 @@ impl EndTokens {
     /// [`Error::ConfigMissing`] or [`Error::ConfigSyntax`] for `config.json`; the other files are passed over when they
     /// are damaged.
     pub fn load(dir: &Path, token_id: impl Fn(&str) -> Option<u32>) -> Result<EndTokens> {
-        let config = json::read_object(dir, "config.json")?
-            .ok_or_else(|| Error::ConfigMissing { file: "config.json".to_owned(), dir: dir.to_owned() })?;
+        let config = json::read_object(dir, "config.json")?.ok_or_else(|| Error::ConfigMissing {
+            file: "config.json".to_owned(),
+            dir: dir.to_owned(),
+        })?;
         let text_config = config.get("text_config").and_then(Value::as_object);
         let mut found = Found::default();
         found.ids("config.json", config.get("eos_token_id"));
@@ -38,16 +40,32 @@ impl EndTokens {
             found.ids("generation_config.json", generation.get("eos_token_id"));
         }
         for file in ["tokenizer_config.json", "special_tokens_map.json"] {
-            let Some(object) = found.object(dir, file) else { continue };
-            let token = object.get("eos_token").and_then(|token| token.get("content").unwrap_or(token).as_str());
+            let Some(object) = found.object(dir, file) else {
+                continue;
+            };
+            let token = object
+                .get("eos_token")
+                .and_then(|token| token.get("content").unwrap_or(token).as_str());
             found.ids.extend(token.and_then(&token_id).map(u64::from));
         }
-        if config.get("model_type").and_then(Value::as_str).is_some_and(|name| name.starts_with("qwen3_5")) {
+        if config
+            .get("model_type")
+            .and_then(Value::as_str)
+            .is_some_and(|name| name.starts_with("qwen3_5"))
+        {
             found.ids.extend(token_id(QWEN_END).map(u64::from));
         }
         let limit = vocabulary(&config, text_config).unwrap_or(u64::MAX);
-        let ids = found.ids.into_iter().filter(|id| *id < limit).filter_map(|id| u32::try_from(id).ok()).collect();
-        Ok(EndTokens { ids, warnings: found.warnings })
+        let ids = found
+            .ids
+            .into_iter()
+            .filter(|id| *id < limit)
+            .filter_map(|id| u32::try_from(id).ok())
+            .collect();
+        Ok(EndTokens {
+            ids,
+            warnings: found.warnings,
+        })
     }
 
     /// Whether `id` ends a reply.
@@ -61,7 +79,11 @@ impl EndTokens {
 fn vocabulary(config: &Map<String, Value>, text_config: Option<&Map<String, Value>>) -> Option<u64> {
     ["unpadded_vocab_size", "vocab_size"].into_iter().find_map(|name| {
         let sizes = [text_config.and_then(|text| text.get(name)), config.get(name)];
-        sizes.into_iter().flatten().find_map(Value::as_u64).filter(|size| *size > 0)
+        sizes
+            .into_iter()
+            .flatten()
+            .find_map(Value::as_u64)
+            .filter(|size| *size > 0)
     })
 }
 
@@ -90,7 +112,9 @@ impl Found {
                 Some(id) => {
                     self.ids.insert(id);
                 }
-                None => self.warnings.push(format!("eos_token_id in {file} holds {item}, which is no token id")),
+                None => self
+                    .warnings
+                    .push(format!("eos_token_id in {file} holds {item}, which is no token id")),
             }
         }
     }
@@ -111,7 +135,10 @@ mod tests {
     #[test]
     fn damaged_side_files_only_warn() {
         let end = load(&[
-            ("config.json", r#"{"vocab_size": 10, "eos_token_id": [1, -1, "x", 10, 9]}"#),
+            (
+                "config.json",
+                r#"{"vocab_size": 10, "eos_token_id": [1, -1, "x", 10, 9]}"#,
+            ),
             ("generation_config.json", "{"),
             ("special_tokens_map.json", r#"{"eos_token": {"content": "</s>"}}"#),
         ]);
@@ -122,7 +149,10 @@ mod tests {
 
     #[test]
     fn the_unpadded_size_counts_wherever_it_stands() {
-        let end = load(&[("config.json", r#"{"unpadded_vocab_size": 5, "eos_token_id": 5, "text_config": {"vocab_size": 8, "eos_token_id": 4}}"#)]);
+        let end = load(&[(
+            "config.json",
+            r#"{"unpadded_vocab_size": 5, "eos_token_id": 5, "text_config": {"vocab_size": 8, "eos_token_id": 4}}"#,
+        )]);
         assert_eq!(end.ids, [4]);
     }
 }

@@ -15,7 +15,10 @@ pub(super) fn read_object(dir: &Path, file: &str) -> Result<Option<Map<String, V
         Err(source) => return Err(Error::Io { path, source }),
     };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let syntax = |message: String| Error::ConfigSyntax { file: file.to_owned(), message };
+    let syntax = |message: String| Error::ConfigSyntax {
+        file: file.to_owned(),
+        message,
+    };
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(Some(object)),
         Ok(_) => Err(syntax("it holds no JSON object".to_owned())),

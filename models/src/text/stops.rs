@@ -25,7 +25,11 @@ struct Node {
 impl StopMatcher {
     /// Empty stop strings are left out.
     pub(super) fn new(stops: &[String]) -> StopMatcher {
-        let mut matcher = StopMatcher { nodes: vec![Node::default()], edges: HashMap::new(), state: 0 };
+        let mut matcher = StopMatcher {
+            nodes: vec![Node::default()],
+            edges: HashMap::new(),
+            state: 0,
+        };
         for stop in stops {
             matcher.add(stop.as_bytes());
         }
@@ -51,7 +55,10 @@ impl StopMatcher {
             let fresh = self.nodes.len();
             at = *self.edges.entry((at, *byte)).or_insert(fresh);
             if at == fresh {
-                self.nodes.push(Node { depth, ..Node::default() });
+                self.nodes.push(Node {
+                    depth,
+                    ..Node::default()
+                });
             }
         }
         self.nodes[at].stop_len = stop.len();

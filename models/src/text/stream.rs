@@ -112,7 +112,10 @@ mod tests {
         let mut seen = String::new();
         for c in text.chars() {
             seen.push(c);
-            let done = stops.iter().filter(|stop| !stop.is_empty() && seen.ends_with(**stop)).max_by_key(|stop| stop.len());
+            let done = stops
+                .iter()
+                .filter(|stop| !stop.is_empty() && seen.ends_with(**stop))
+                .max_by_key(|stop| stop.len());
             if let Some(stop) = done {
                 seen.truncate(seen.len() - stop.len());
                 return (seen, Some((*stop).to_owned()));

@@ -39,9 +39,10 @@ impl Tokenizer {
     pub fn load(dir: &Path) -> Result<Tokenizer> {
         let path = dir.join("tokenizer.json");
         let bytes = std::fs::read(&path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => {
-                Error::ConfigMissing { file: "tokenizer.json".to_owned(), dir: dir.to_owned() }
-            }
+            std::io::ErrorKind::NotFound => Error::ConfigMissing {
+                file: "tokenizer.json".to_owned(),
+                dir: dir.to_owned(),
+            },
             _ => Error::Io { path, source },
         })?;
         let invalid = |message: String| Error::Tokenizer { message };
@@ -50,10 +51,18 @@ impl Tokenizer {
         let mut added: Vec<_> = inner
             .get_added_tokens_decoder()
             .into_iter()
-            .map(|(id, token)| AddedToken { id, content: token.content, special: token.special })
+            .map(|(id, token)| AddedToken {
+                id,
+                content: token.content,
+                special: token.special,
+            })
             .collect();
         added.sort_by_key(|token| token.id);
-        Ok(Tokenizer { inner, coding: coding(&json), added })
+        Ok(Tokenizer {
+            inner,
+            coding: coding(&json),
+            added,
+        })
     }
 
     /// The ids of `text`. Tokens that stand in the text by name (`<|im_start|>`) are recognised; none is added.
@@ -61,8 +70,9 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Tokenizer`] when the vocabulary cannot express the text.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        let encoding =
-            self.inner.encode_fast(text, false).map_err(|error| Error::Tokenizer { message: error.to_string() })?;
+        let encoding = self.inner.encode_fast(text, false).map_err(|error| Error::Tokenizer {
+            message: error.to_string(),
+        })?;
         Ok(encoding.get_ids().to_vec())
     }
 
@@ -84,12 +94,21 @@ impl Tokenizer {
         if let Some(token) = self.added(id) {
             return token.content.clone().into_bytes();
         }
-        let Some(text) = self.inner.id_to_token(id) else { return Vec::new() };
+        let Some(text) = self.inner.id_to_token(id) else {
+            return Vec::new();
+        };
         match self.coding {
             Coding::Plain => text.into_bytes(),
-            Coding::ByteLevel => text.chars().map(byte_of).collect::<Option<Vec<_>>>().unwrap_or(text.into_bytes()),
+            Coding::ByteLevel => text
+                .chars()
+                .map(byte_of)
+                .collect::<Option<Vec<_>>>()
+                .unwrap_or(text.into_bytes()),
             Coding::ByteFallback => {
-                let hex = text.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>')).filter(|hex| hex.len() == 2);
+                let hex = text
+                    .strip_prefix("<0x")
+                    .and_then(|rest| rest.strip_suffix('>'))
+                    .filter(|hex| hex.len() == 2);
                 match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
                     Some(byte) => vec![byte],
                     None => text.replace('\u{2581}', " ").into_bytes(),
@@ -113,10 +132,16 @@ impl Tokenizer {
 fn coding(json: &Value) -> Coding {
     let has = |part: &str, kind: &str| {
         let Some(object) = json.get(part) else { return false };
-        let lists = ["decoders", "pretokenizers"].into_iter().filter_map(|name| object.get(name)?.as_array());
-        std::iter::once(object).chain(lists.flatten()).any(|item| item.get("type").is_some_and(|name| name == kind))
+        let lists = ["decoders", "pretokenizers"]
+            .into_iter()
+            .filter_map(|name| object.get(name)?.as_array());
+        std::iter::once(object)
+            .chain(lists.flatten())
+            .any(|item| item.get("type").is_some_and(|name| name == kind))
     };
-    if has("decoder", "ByteLevel") || (json.get("decoder").is_none_or(Value::is_null) && has("pre_tokenizer", "ByteLevel")) {
+    if has("decoder", "ByteLevel")
+        || (json.get("decoder").is_none_or(Value::is_null) && has("pre_tokenizer", "ByteLevel"))
+    {
         Coding::ByteLevel
     } else if has("decoder", "ByteFallback") || has("decoder", "Metaspace") || has("pre_tokenizer", "Metaspace") {
         Coding::ByteFallback
@@ -147,7 +172,10 @@ mod tests {
         let mut sorted = bytes.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..=255).collect::<Vec<u8>>());
-        assert_eq!((byte_of('Ġ'), byte_of('Ċ'), byte_of('a'), byte_of('中')), (Some(b' '), Some(b'\n'), Some(b'a'), None));
+        assert_eq!(
+            (byte_of('Ġ'), byte_of('Ċ'), byte_of('a'), byte_of('中')),
+            (Some(b' '), Some(b'\n'), Some(b'a'), None)
+        );
     }
 
     fn load(json: &serde_json::Value) -> Tokenizer {
@@ -172,8 +200,22 @@ mod tests {
         assert_eq!(ids, [4, 1, 2, 5, 0, 6]);
         let bytes: Vec<u8> = ids.iter().flat_map(|id| tokenizer.token_bytes(*id)).collect();
         assert_eq!(bytes, " aé<think> <|im_end|>".as_bytes());
-        assert_eq!((tokenizer.is_special(6), tokenizer.is_special(5), tokenizer.is_special(4)), (true, false, false));
-        assert_eq!((tokenizer.vocab_size(), tokenizer.token_id("<think>"), tokenizer.token_id("nope")), (7, Some(5), None));
+        assert_eq!(
+            (
+                tokenizer.is_special(6),
+                tokenizer.is_special(5),
+                tokenizer.is_special(4)
+            ),
+            (true, false, false)
+        );
+        assert_eq!(
+            (
+                tokenizer.vocab_size(),
+                tokenizer.token_id("<think>"),
+                tokenizer.token_id("nope")
+            ),
+            (7, Some(5), None)
+        );
         assert!(tokenizer.token_bytes(99).is_empty());
     }
 
@@ -185,6 +227,9 @@ mod tests {
             "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
             "model": {"type": "BPE", "byte_fallback": true, "vocab": {"<0xE4>": 0, "\u{2581}a": 1}, "merges": []}
         }));
-        assert_eq!((tokenizer.token_bytes(0), tokenizer.token_bytes(1)), (vec![0xe4], b" a".to_vec()));
+        assert_eq!(
+            (tokenizer.token_bytes(0), tokenizer.token_bytes(1)),
+            (vec![0xe4], b" a".to_vec())
+        );
     }
 }

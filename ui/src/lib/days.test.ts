@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dayOf, groupByDay } from "./days";
 
-const now = new Date(2026, 10, 29, 0, 30).getTime();
+const now = new Date(2026, 10, 29, 15, 30).getTime();
 const at = (day: number, hour = 12): number => new Date(2026, 10, day, hour).getTime();
 
 test("days are calendar days, not 24 hours", () => {

@@ -37,7 +37,7 @@ async function reread(chatId: number): Promise<void> {
 }
 
 /** A reply being written whose channel is not ours. */
-export const isOrphan = (message: Message): boolean =>
+const isOrphan = (message: Message): boolean =>
   message.status === "streaming" && message.id !== turn.current.live?.assistantId;
 
 /** A reply that is being written in the chat is ended by the app first. */

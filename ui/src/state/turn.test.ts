@@ -58,6 +58,8 @@ describe("a turn", () => {
   test("ignores the late events of the one before", () => {
     const state = all(initial, asked(null), started, done, asked(1, "Again", 2));
     expect(apply(state, delta("late"))).toBe(state);
+    expect(apply(state, done)).toBe(state);
+    expect(apply(state, event({ type: "failed", error, message: null })).live?.turn).toBe(2);
   });
 
   test("does not bring a deleted chat back", () => {

@@ -24,8 +24,9 @@ pub(super) fn strftime(now: LocalTime, format: &str) -> String {
             // Local time carries no zone.
             'z' | 'Z' => {}
             '%' => out.push('%'),
-            'a' | 'A' | 'b' | 'B' | 'c' | 'C' | 'd' | 'D' | 'e' | 'F' | 'g' | 'G' | 'h' | 'H' | 'I' | 'j' | 'k' | 'l' | 'm'
-            | 'M' | 'n' | 'p' | 'P' | 'r' | 'R' | 'S' | 't' | 'T' | 'u' | 'U' | 'V' | 'w' | 'W' | 'x' | 'X' | 'y' | 'Y' => {
+            'a' | 'A' | 'b' | 'B' | 'c' | 'C' | 'd' | 'D' | 'e' | 'F' | 'g' | 'G' | 'h' | 'H' | 'I' | 'j' | 'k'
+            | 'l' | 'm' | 'M' | 'n' | 'p' | 'P' | 'r' | 'R' | 'S' | 't' | 'T' | 'u' | 'U' | 'V' | 'w' | 'W' | 'x'
+            | 'X' | 'y' | 'Y' => {
                 // Formatting fails without a trace of text for a directive that chrono does not have.
                 let _ = write!(out, "{}", now.format(&tail[..end]));
             }

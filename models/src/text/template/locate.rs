@@ -15,7 +15,9 @@ pub(super) fn texts(dir: &Path) -> Result<Option<Texts>> {
         return Ok(Some(texts));
     }
     for file in ["tokenizer_config.json", "chat_template.json"] {
-        let Some(object) = json::read_object(dir, file)? else { continue };
+        let Some(object) = json::read_object(dir, file)? else {
+            continue;
+        };
         if let Some(texts) = from_value(file, object.get("chat_template"))? {
             return Ok(Some(texts));
         }
@@ -30,7 +32,12 @@ fn from_jinja_files(dir: &Path) -> Result<Option<Texts>> {
     let mut named = Vec::new();
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries.collect::<std::io::Result<Vec<_>>>(),
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
             Ok(Vec::new())
         }
         Err(error) => Err(error),
@@ -66,14 +73,19 @@ fn from_value(file: &str, value: Option<&Value>) -> Result<Option<Texts>> {
         Some(Value::String(text)) => Ok(Some(Texts::One(text.clone()))),
         Some(Value::Array(list)) => {
             let pair = |item: &Value| {
-                Some((item.get("name")?.as_str()?.to_owned(), item.get("template")?.as_str()?.to_owned()))
+                Some((
+                    item.get("name")?.as_str()?.to_owned(),
+                    item.get("template")?.as_str()?.to_owned(),
+                ))
             };
             let named = list.iter().map(pair).collect::<Option<Vec<_>>>().ok_or_else(invalid)?;
             Ok(Some(Texts::Named(named)))
         }
         Some(Value::Object(map)) => {
             let pair = |(name, text): (&String, &Value)| Some((name.clone(), text.as_str()?.to_owned()));
-            Ok(Some(Texts::Named(map.iter().map(pair).collect::<Option<Vec<_>>>().ok_or_else(invalid)?)))
+            Ok(Some(Texts::Named(
+                map.iter().map(pair).collect::<Option<Vec<_>>>().ok_or_else(invalid)?,
+            )))
         }
         Some(_) => Err(invalid()),
     }
@@ -83,6 +95,9 @@ fn read_text(path: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Io { path: path.to_owned(), source }),
+        Err(source) => Err(Error::Io {
+            path: path.to_owned(),
+            source,
+        }),
     }
 }

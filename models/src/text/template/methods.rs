@@ -35,10 +35,14 @@ fn text_method(state: &State, text: &str, method: &str, args: &[Value]) -> Resul
             let limit = limit.map_or_else(|| kwargs.get::<Option<i64>>("maxsplit"), |value| Ok(Some(value)))?;
             kwargs.assert_all_used()?;
             // A negative limit is none.
-            let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+            let limit = limit
+                .and_then(|limit| usize::try_from(limit).ok())
+                .unwrap_or(usize::MAX);
             let separator = separator.filter(|value| !value.is_none());
             let separator = separator.as_ref().map(|value| {
-                value.as_str().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the separator must be text"))
+                value
+                    .as_str()
+                    .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the separator must be text"))
             });
             list(split(text, separator.transpose()?, limit, method == "rsplit")?)
         }
@@ -51,7 +55,11 @@ fn text_method(state: &State, text: &str, method: &str, args: &[Value]) -> Resul
         "partition" | "rpartition" => {
             let (separator,): (&str,) = from_args(args)?;
             not_empty(separator)?;
-            let parts = if method == "partition" { text.split_once(separator) } else { text.rsplit_once(separator) };
+            let parts = if method == "partition" {
+                text.split_once(separator)
+            } else {
+                text.rsplit_once(separator)
+            };
             let parts = match parts {
                 Some((before, after)) => [before, separator, after],
                 None if method == "partition" => [text, "", ""],
@@ -61,7 +69,11 @@ fn text_method(state: &State, text: &str, method: &str, args: &[Value]) -> Resul
         }
         "removeprefix" | "removesuffix" => {
             let (affix,): (&str,) = from_args(args)?;
-            let rest = if method == "removeprefix" { text.strip_prefix(affix) } else { text.strip_suffix(affix) };
+            let rest = if method == "removeprefix" {
+                text.strip_prefix(affix)
+            } else {
+                text.strip_suffix(affix)
+            };
             Value::from(rest.unwrap_or(text))
         }
         "title" => {
@@ -70,7 +82,13 @@ fn text_method(state: &State, text: &str, method: &str, args: &[Value]) -> Resul
         }
         "swapcase" => {
             let () = from_args(args)?;
-            let swap = |c: char| if c.is_uppercase() { c.to_lowercase().to_string() } else { c.to_uppercase().to_string() };
+            let swap = |c: char| {
+                if c.is_uppercase() {
+                    c.to_lowercase().to_string()
+                } else {
+                    c.to_uppercase().to_string()
+                }
+            };
             Value::from(text.chars().map(swap).collect::<String>())
         }
         "casefold" => {
@@ -79,14 +97,41 @@ fn text_method(state: &State, text: &str, method: &str, args: &[Value]) -> Resul
         }
         "isdecimal" | "isdigit" => {
             let () = from_args(args)?;
-            let is_digit = |c: char| c.is_ascii_digit() || (!c.is_ascii() && c.is_numeric() && !c.is_alphabetic());
+            // Fractions and Roman numerals are numbers, but no digits.
+            let is_digit =
+                |c: char| c.is_numeric() && !c.is_alphabetic() && !matches!(c, '¼'..='¾' | '\u{2150}'..='\u{218b}');
             Value::from(!text.is_empty() && text.chars().all(is_digit))
         }
         "index" | "rindex" => {
             let (what,): (&str,) = from_args(args)?;
-            let at = if method == "index" { text.find(what) } else { text.rfind(what) };
+            let at = if method == "index" {
+                text.find(what)
+            } else {
+                text.rfind(what)
+            };
             let at = at.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "substring not found"))?;
             Value::from(text[..at].chars().count())
+        }
+        "join" => {
+            let (items,): (&Value,) = from_args(args)?;
+            let mut out = python::Text::new(state);
+            for (index, item) in items.try_iter()?.checked().enumerate() {
+                if index > 0 {
+                    out.push(text)?;
+                }
+                let item = item?;
+                out.push(
+                    item.as_str()
+                        .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "only texts can be joined"))?,
+                )?;
+            }
+            Value::from(out.finish())
+        }
+        "format" if widest_field(text) >= 10_000 => {
+            return Err(Error::new(
+                ErrorKind::InvalidOperation,
+                "a field of the format is too wide",
+            ));
         }
         "ljust" | "rjust" | "center" | "zfill" => Value::from(pad(state, text, method, args)?),
         _ => return Ok(None),
@@ -125,7 +170,9 @@ fn not_empty(separator: &str) -> Result<(), Error> {
 
 fn split<'a>(text: &'a str, separator: Option<&str>, limit: usize, from_end: bool) -> Result<Vec<&'a str>, Error> {
     let parts = limit.saturating_add(1);
-    let Some(separator) = separator else { return Ok(split_space(text, limit, from_end)) };
+    let Some(separator) = separator else {
+        return Ok(split_space(text, limit, from_end));
+    };
     not_empty(separator)?;
     Ok(if from_end {
         let mut found: Vec<_> = text.rsplitn(parts, separator).collect();
@@ -140,8 +187,16 @@ fn split_space(text: &str, limit: usize, from_end: bool) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
     loop {
-        rest = if from_end { rest.trim_end_matches(is_space) } else { rest.trim_start_matches(is_space) };
-        let cut = if from_end { rest.rfind(is_space) } else { rest.find(is_space) };
+        rest = if from_end {
+            rest.trim_end_matches(is_space)
+        } else {
+            rest.trim_start_matches(is_space)
+        };
+        let cut = if from_end {
+            rest.rfind(is_space)
+        } else {
+            rest.find(is_space)
+        };
         match cut.filter(|_| found.len() < limit) {
             Some(at) if from_end => {
                 let start = at + rest[at..].chars().next().map_or(0, char::len_utf8);
@@ -165,11 +220,20 @@ fn split_space(text: &str, limit: usize, from_end: bool) -> Vec<&str> {
 }
 
 fn lines(text: &str, keep: bool) -> Vec<&str> {
-    let is_end = |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let is_end = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(is_end) {
-        let width = if rest[at..].starts_with("\r\n") { 2 } else { rest[at..].chars().next().map_or(1, char::len_utf8) };
+        let width = if rest[at..].starts_with("\r\n") {
+            2
+        } else {
+            rest[at..].chars().next().map_or(1, char::len_utf8)
+        };
         found.push(&rest[..if keep { at + width } else { at }]);
         rest = &rest[at + width..];
     }
@@ -189,7 +253,10 @@ fn title(state: &State, text: &str) -> Result<String, Error> {
         let run = &rest[start..];
         let len = run.find(|c| !has_case(c)).unwrap_or(run.len());
         let word = Value::from(&run[..len]);
-        out.push_str(&python::str_of(state, &minijinja::filters::capitalize(StringInput::new(state, &word)?))?);
+        out.push_str(&python::str_of(
+            state,
+            &minijinja::filters::capitalize(StringInput::new(state, &word)?),
+        )?);
         rest = &run[len..];
     }
     out.push_str(rest);
@@ -215,4 +282,18 @@ fn pad(state: &State, text: &str, method: &str, args: &[Value]) -> Result<String
         }
         _ => format!("{}{text}{}", run(before), run(missing - before)),
     })
+}
+
+/// The largest number between braces: minijinja pads to any width.
+fn widest_field(format: &str) -> usize {
+    let fields = format
+        .split('{')
+        .skip(1)
+        .map(|rest| rest.split('}').next().unwrap_or(rest));
+    let numbers = fields.flat_map(|field| field.split(|c: char| !c.is_ascii_digit()));
+    numbers
+        .filter(|digits| !digits.is_empty())
+        .map(|digits| digits.parse().unwrap_or(usize::MAX))
+        .max()
+        .unwrap_or(0)
 }

@@ -5,6 +5,7 @@ mod environment;
 mod filters;
 mod locate;
 mod methods;
+mod operators;
 mod python;
 mod rewrite;
 #[cfg(test)]
@@ -58,7 +59,9 @@ impl ChatTemplate {
     /// A single template from its text.
     #[must_use]
     pub fn from_source(source: impl Into<String>) -> ChatTemplate {
-        ChatTemplate { texts: Texts::One(source.into()) }
+        ChatTemplate {
+            texts: Texts::One(source.into()),
+        }
     }
 
     /// Renders the prompt. Tool arguments that are JSON objects written as text are given to the template as objects.
@@ -76,7 +79,13 @@ impl ChatTemplate {
             Texts::One(text) => return Ok(text),
             Texts::Named(named) => named,
         };
-        let get = |wanted: &str| named.iter().rev().find(|(name, _)| name == wanted).map(|(_, text)| text.as_str());
+        let get = |wanted: &str| {
+            named
+                .iter()
+                .rev()
+                .find(|(name, _)| name == wanted)
+                .map(|(_, text)| text.as_str())
+        };
         if has_tools && let Some(text) = get("tool_use") {
             return Ok(text);
         }

@@ -6,7 +6,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
 /// Nesting that is written out; deeper values are refused so that no stack overflows.
-const MAX_DEPTH: usize = 400;
+pub(super) const MAX_DEPTH: usize = 400;
 /// Bytes written between two charges.
 const CHARGE_BYTES: usize = 64;
 /// What writing [`CHARGE_BYTES`] costs: as much as minijinja's own serializer.
@@ -15,16 +15,21 @@ const CHARGE_FUEL: u64 = 16;
 pub(super) const TOO_DEEP: &str = "recursion limit exceeded";
 
 /// Text that grows on the fuel of a render, so that a small value that refers to itself many times cannot fill the memory.
-pub(super) struct Text<'a> {
-    state: &'a State<'a, 'a>,
+pub(super) struct Text<'s, 't, 'e> {
+    state: &'s State<'t, 'e>,
     out: String,
     charged: usize,
     depth: usize,
 }
 
-impl<'a> Text<'a> {
-    pub(super) fn new(state: &'a State<'a, 'a>) -> Text<'a> {
-        Text { state, out: String::new(), charged: 0, depth: 0 }
+impl<'s, 't, 'e> Text<'s, 't, 'e> {
+    pub(super) fn new(state: &'s State<'t, 'e>) -> Self {
+        Text {
+            state,
+            out: String::new(),
+            charged: 0,
+            depth: 0,
+        }
     }
 
     pub(super) fn push(&mut self, text: &str) -> Result<(), Error> {
@@ -125,7 +130,9 @@ pub(super) fn float(value: f64) -> String {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
     let scientific = format!("{value:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
     match exponent.parse::<i32>() {
         Ok(exponent) if value != 0.0 && !(-4..16).contains(&exponent) => {
             let sign = if exponent < 0 { '-' } else { '+' };
@@ -137,7 +144,11 @@ pub(super) fn float(value: f64) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let quote = if text.contains('\'') && !text.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
     for c in text.chars() {
@@ -202,6 +213,9 @@ mod tests {
     fn text_is_quoted_as_in_python() {
         assert_eq!(quoted("it's"), "\"it's\"");
         assert_eq!(quoted("'\""), "'\\'\"'");
-        assert_eq!(quoted("\u{7f}\u{a0}\u{200b}é\u{1f600}\n"), "'\\x7f\\xa0\\u200bé\u{1f600}\\n'");
+        assert_eq!(
+            quoted("\u{7f}\u{a0}\u{200b}é\u{1f600}\n"),
+            "'\\x7f\\xa0\\u200bé\u{1f600}\\n'"
+        );
     }
 }

@@ -37,7 +37,9 @@ pub(super) fn rewrite(source: &str) -> String {
 fn block_name(tail: &str) -> (usize, &str) {
     let signed = if tail[2..].starts_with(['-', '+']) { 3 } else { 2 };
     let inner = tail.len() - tail[signed..].trim_start().len();
-    let len = tail[inner..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(tail.len() - inner);
+    let len = tail[inner..]
+        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .unwrap_or(tail.len() - inner);
     (inner, &tail[inner..inner + len])
 }
 
@@ -81,7 +83,10 @@ mod tests {
 
     #[test]
     fn generation_tags_become_scopes_only_where_they_are_tags() {
-        assert_eq!(rewrite("{%- generation -%}x{% endgeneration %}"), "{%- with -%}x{% endwith %}");
+        assert_eq!(
+            rewrite("{%- generation -%}x{% endgeneration %}"),
+            "{%- with -%}x{% endwith %}"
+        );
         for text in [
             "{{ '{% generation %}' }}",
             "{# {% generation %} #}",
@@ -96,7 +101,10 @@ mod tests {
         ] {
             assert_eq!(rewrite(text), text);
         }
-        assert_eq!(rewrite("{% raw %}{% generation %}{%- endraw %}{% generation %}"), "{% raw %}{% generation %}{%- endraw %}{% with %}");
+        assert_eq!(
+            rewrite("{% raw %}{% generation %}{%- endraw %}{% generation %}"),
+            "{% raw %}{% generation %}{%- endraw %}{% with %}"
+        );
     }
 
     #[test]

@@ -36,7 +36,13 @@ pub(super) fn tojson(state: &State, value: &Value, positional: Rest<Value>, kwar
         Some(pair) => (text_at(&pair, 0)?, text_at(&pair, 1)?),
         None => (if indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()),
     };
-    let options = Options { ensure_ascii, indent, item_separator, key_separator, sort_keys };
+    let options = Options {
+        ensure_ascii,
+        indent,
+        item_separator,
+        key_separator,
+        sort_keys,
+    };
     let mut out = Text::new(state);
     write(&mut out, value, &options)?;
     Ok(Value::from(out.finish()))
@@ -60,7 +66,9 @@ fn indentation(value: Value) -> Result<String, Error> {
 
 fn text_at(pair: &Value, index: usize) -> Result<String, Error> {
     let item = pair.get_item_by_index(index)?;
-    let text = item.as_str().ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "separators must be two texts"))?;
+    let text = item
+        .as_str()
+        .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "separators must be two texts"))?;
     Ok(text.to_owned())
 }
 
@@ -100,7 +108,10 @@ fn write(out: &mut Text, value: &Value, options: &Options) -> Result<(), Error> 
             })?;
             options.close(out, empty, "}")
         }
-        kind => Err(Error::new(ErrorKind::InvalidOperation, format!("a value of type {kind} is not JSON serializable"))),
+        kind => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            format!("a value of type {kind} is not JSON serializable"),
+        )),
     }
 }
 
@@ -148,7 +159,10 @@ fn key_text(key: &Value) -> Result<String, Error> {
         ValueKind::None => Ok("null".to_owned()),
         ValueKind::Bool => Ok(if key.is_true() { "true" } else { "false" }.to_owned()),
         ValueKind::Number => Ok(number(key)),
-        kind => Err(Error::new(ErrorKind::InvalidOperation, format!("keys must be text or numbers, not {kind}"))),
+        kind => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            format!("keys must be text or numbers, not {kind}"),
+        )),
     }
 }
 
@@ -164,7 +178,7 @@ fn quoted(text: &str, ensure_ascii: bool) -> String {
             '\t' => out.push_str("\\t"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            c if u32::from(c) < 0x20 || (ensure_ascii && !c.is_ascii()) => {
+            c if u32::from(c) < 0x20 || (ensure_ascii && !(' '..='~').contains(&c)) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }

@@ -12,7 +12,9 @@ pub(super) fn schemas(tools: Option<&Value>) -> Schemas {
         if let Some(name) = function.get("name").and_then(Value::as_str)
             && !schemas.contains_key(name)
         {
-            let properties = function.get("parameters").and_then(|parameters| parameters.get("properties"));
+            let properties = function
+                .get("parameters")
+                .and_then(|parameters| parameters.get("properties"));
             schemas.insert(name.to_owned(), properties.cloned().unwrap_or_default());
         }
     }
@@ -26,10 +28,15 @@ pub(super) fn parse(body: &str, schemas: &Schemas) -> Option<ToolCall> {
 
 /// `{"name": …, "arguments": …}`, or with `args`.
 pub(super) fn parse_json(body: &str) -> Option<ToolCall> {
-    let Ok(Value::Object(mut object)) = serde_json::from_str(body) else { return None };
+    let Ok(Value::Object(mut object)) = serde_json::from_str(body) else {
+        return None;
+    };
     let name = object.get("name")?.as_str()?.to_owned();
     let arguments = object.remove("arguments").or_else(|| object.remove("args"));
-    Some(ToolCall { name, arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())) })
+    Some(ToolCall {
+        name,
+        arguments: arguments.unwrap_or_else(|| Value::Object(Map::new())),
+    })
 }
 
 /// `<function=NAME>` with `<parameter=KEY>VALUE</parameter>` in it.
@@ -43,17 +50,25 @@ fn parse_xml(body: &str, schemas: &Schemas) -> Option<ToolCall> {
     let mut arguments = Map::new();
     while let Some((_, tail)) = rest.split_once("<parameter=") {
         rest = tail;
-        let Some((key, tail)) = tail.split_once('>').filter(|(key, _)| !key.is_empty() && !key.contains('\n')) else {
+        let Some((key, tail)) = tail
+            .split_once('>')
+            .filter(|(key, _)| !key.is_empty() && !key.contains('\n'))
+        else {
             continue;
         };
-        let Some((value, tail)) = tail.split_once("</parameter>") else { break };
+        let Some((value, tail)) = tail.split_once("</parameter>") else {
+            break;
+        };
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
         let declared = schema.and_then(|schema| schema.get(key)?.get("type"));
         arguments.insert(key.to_owned(), typed(value, declared));
         rest = tail;
     }
-    Some(ToolCall { name: name.to_owned(), arguments: Value::Object(arguments) })
+    Some(ToolCall {
+        name: name.to_owned(),
+        arguments: Value::Object(arguments),
+    })
 }
 
 /// `text` as its declared type; what does not fit stays text.
@@ -67,7 +82,11 @@ fn typed(text: &str, declared: Option<&Value>) -> Value {
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).map(str::to_lowercase).collect(),
         _ => return as_text(),
     };
-    let starts = |prefixes: &[&str]| kinds.iter().any(|kind| prefixes.iter().any(|prefix| kind.starts_with(prefix)));
+    let starts = |prefixes: &[&str]| {
+        kinds
+            .iter()
+            .any(|kind| prefixes.iter().any(|prefix| kind.starts_with(prefix)))
+    };
     if starts(&["str", "text", "varchar", "char", "enum"]) || kinds.is_empty() {
         return as_text();
     }
@@ -82,24 +101,34 @@ fn typed(text: &str, declared: Option<&Value>) -> Value {
         return number;
     }
     if starts(&["bool", "binary"]) {
-        let is_only = kinds.iter().all(|kind| kind.starts_with("bool") || kind == "binary" || kind == "null");
+        let is_only = kinds
+            .iter()
+            .all(|kind| kind.starts_with("bool") || kind == "binary" || kind == "null");
         let word = text.trim().to_lowercase();
         if is_only || word == "true" || word == "false" {
             return Value::Bool(word == "true");
         }
     }
     let is_number = kinds.iter().all(|kind| {
-        ["int", "uint", "long", "short", "unsigned", "num", "float", "double"].iter().any(|prefix| kind.starts_with(prefix))
+        ["int", "uint", "long", "short", "unsigned", "num", "float", "double"]
+            .iter()
+            .any(|prefix| kind.starts_with(prefix))
     });
     if is_number {
         return as_text();
     }
-    serde_json::from_str(text).ok().or_else(|| literal::parse(text)).unwrap_or_else(as_text)
+    serde_json::from_str(text)
+        .ok()
+        .or_else(|| literal::parse(text))
+        .unwrap_or_else(as_text)
 }
 
 fn integer(text: &str) -> Option<Value> {
     let digits = text.strip_prefix('+').unwrap_or(text);
-    let exact = digits.parse::<i64>().map(Number::from).or_else(|_| digits.parse::<u64>().map(Number::from));
+    let exact = digits
+        .parse::<i64>()
+        .map(Number::from)
+        .or_else(|_| digits.parse::<u64>().map(Number::from));
     if let Ok(number) = exact {
         return Some(Value::Number(number));
     }

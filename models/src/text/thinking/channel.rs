@@ -13,11 +13,19 @@ pub(super) struct Channel {
 
 impl Channel {
     pub(super) fn exact() -> Channel {
-        Channel { text: String::new(), trailing: String::new(), taken: 0, is_exact: true }
+        Channel {
+            text: String::new(),
+            trailing: String::new(),
+            taken: 0,
+            is_exact: true,
+        }
     }
 
     pub(super) fn trimmed() -> Channel {
-        Channel { is_exact: false, ..Channel::exact() }
+        Channel {
+            is_exact: false,
+            ..Channel::exact()
+        }
     }
 
     pub(super) fn push(&mut self, text: &str) {
@@ -29,7 +37,11 @@ impl Channel {
         if solid > 0 {
             self.trailing.push_str(&text[..solid]);
             let run = std::mem::take(&mut self.trailing);
-            self.text.push_str(if self.text.is_empty() { run.trim_start_matches(['\n', '\r']) } else { &run });
+            self.text.push_str(if self.text.is_empty() {
+                run.trim_start_matches(['\n', '\r'])
+            } else {
+                &run
+            });
         }
         self.trailing.push_str(&text[solid..]);
     }

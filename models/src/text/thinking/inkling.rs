@@ -31,12 +31,19 @@ pub(super) struct Parser {
 
 impl Parser {
     pub(super) fn new(prompt: &str) -> Parser {
-        let last = MARKS.iter().filter_map(|(tag, mark)| Some((prompt.rfind(tag)?, *mark))).max_by_key(|(at, _)| *at);
+        let last = MARKS
+            .iter()
+            .filter_map(|(tag, mark)| Some((prompt.rfind(tag)?, *mark)))
+            .max_by_key(|(at, _)| *at);
         let block = match last {
             Some((_, mark @ (Mark::Thinking | Mark::Text))) => mark,
             _ => Mark::Header,
         };
-        Parser { block, pending: String::new(), payload: String::new() }
+        Parser {
+            block,
+            pending: String::new(),
+            payload: String::new(),
+        }
     }
 
     pub(super) fn push(&mut self, text: &str, parts: &mut Parts) {

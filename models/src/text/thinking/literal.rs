@@ -6,7 +6,10 @@ const MAX_DEPTH: usize = 64;
 
 /// `text` as a Python literal of lists, tuples, maps with text keys, text, numbers, `True`, `False` and `None`.
 pub(super) fn parse(text: &str) -> Option<Value> {
-    let mut reader = Reader { rest: text.trim(), depth: 0 };
+    let mut reader = Reader {
+        rest: text.trim(),
+        depth: 0,
+    };
     let value = reader.value()?;
     reader.rest.trim_start().is_empty().then_some(value)
 }
@@ -98,7 +101,10 @@ impl Reader<'_> {
     }
 
     fn word(&mut self) -> Option<Value> {
-        let end = self.rest.find(|c: char| c.is_whitespace() || ",:]})".contains(c)).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .find(|c: char| c.is_whitespace() || ",:]})".contains(c))
+            .unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         match word {
@@ -118,7 +124,10 @@ mod tests {
 
     #[test]
     fn literals_of_python_are_read() {
-        assert_eq!(parse("[1, 'x', {'k': None, \"b\": True}, (2.5,)]"), Some(json!([1, "x", {"k": null, "b": true}, [2.5]])));
+        assert_eq!(
+            parse("[1, 'x', {'k': None, \"b\": True}, (2.5,)]"),
+            Some(json!([1, "x", {"k": null, "b": true}, [2.5]]))
+        );
         assert_eq!(parse("{'it\\'s': [], }"), Some(json!({"it's": []})));
         for bad in ["[1", "{'a'}", "['a' 'b']", "nope", "", "'a", "[1] x", &"[".repeat(100)] {
             assert_eq!(parse(bad), None, "{bad}");

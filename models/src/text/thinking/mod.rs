@@ -99,7 +99,10 @@ impl OutputFormat {
     #[must_use]
     pub fn of(tokenizer: &Tokenizer) -> OutputFormat {
         let has = |token: &&str| tokenizer.token_id(token).is_some();
-        if ["<|content_text|>", "<|content_thinking|>", "<|end_message|>"].iter().all(has) {
+        if ["<|content_text|>", "<|content_thinking|>", "<|end_message|>"]
+            .iter()
+            .all(has)
+        {
             OutputFormat::Inkling
         } else if ["<think>", "</think>"].iter().all(has) {
             OutputFormat::Qwen
@@ -120,8 +123,21 @@ impl ThinkingParser {
             OutputFormat::Qwen => State::Qwen(qwen::Parser::new(prompt, calls::schemas(tools))),
             OutputFormat::Inkling => State::Inkling(inkling::Parser::new(prompt)),
         };
-        let channel = || if format == OutputFormat::Plain { Channel::exact() } else { Channel::trimmed() };
-        ThinkingParser { state, parts: Parts { reasoning: channel(), answer: channel(), tool_calls: Vec::new() } }
+        let channel = || {
+            if format == OutputFormat::Plain {
+                Channel::exact()
+            } else {
+                Channel::trimmed()
+            }
+        };
+        ThinkingParser {
+            state,
+            parts: Parts {
+                reasoning: channel(),
+                answer: channel(),
+                tool_calls: Vec::new(),
+            },
+        }
     }
 
     /// Takes more output; what may be shown now.
@@ -143,7 +159,11 @@ impl ThinkingParser {
             State::Inkling(parser) => parser.finish(&mut self.parts),
         };
         let last = self.parts.take();
-        let Parts { reasoning, answer, tool_calls } = self.parts;
+        let Parts {
+            reasoning,
+            answer,
+            tool_calls,
+        } = self.parts;
         let (reasoning, answer) = (reasoning.into_text(), answer.into_text());
         let is_blank = |text: &str| text.trim().is_empty();
         Outcome {
@@ -163,7 +183,10 @@ impl ThinkingParser {
 
 impl Parts {
     fn take(&mut self) -> Delta {
-        Delta { reasoning: self.reasoning.take(), answer: self.answer.take() }
+        Delta {
+            reasoning: self.reasoning.take(),
+            answer: self.answer.take(),
+        }
     }
 }
 

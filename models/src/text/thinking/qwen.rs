@@ -23,7 +23,9 @@ pub(super) struct Parser {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Nothing but white space so far: a leading `<think>` opens, or repeats what the prompt has opened.
-    Start { inside: bool },
+    Start {
+        inside: bool,
+    },
     Thinking,
     Answer,
     /// `pending` begins with the tag of a call.
@@ -45,7 +47,12 @@ impl Parser {
             (_, Some(_)) => Stage::Answer,
             _ => Stage::Start { inside: false },
         };
-        Parser { stage, pending: String::new(), scanned: 0, schemas }
+        Parser {
+            stage,
+            pending: String::new(),
+            scanned: 0,
+            schemas,
+        }
     }
 
     pub(super) fn push(&mut self, text: &str, parts: &mut Parts) {
@@ -105,7 +112,10 @@ impl Parser {
                 self.stage = Stage::Answer;
             }
             (call, None) => {
-                let free = call.map_or_else(|| self.pending.len() - held_len(&self.pending, &[CLOSE, CALL]), |(at, _)| at);
+                let free = call.map_or_else(
+                    || self.pending.len() - held_len(&self.pending, &[CLOSE, CALL]),
+                    |(at, _)| at,
+                );
                 parts.reasoning.push(&self.pending[..free]);
                 self.drop_front(free);
                 return false;

@@ -19,8 +19,15 @@ fn parse_with(format: OutputFormat, prompt: &str, output: &str, limit: bool, too
         let outcome = parser.finish(limit);
         shown.reasoning += &outcome.last.reasoning;
         shown.answer += &outcome.last.answer;
-        assert_eq!((&shown.reasoning, &shown.answer), (&outcome.reasoning, &outcome.answer), "{pieces:?}");
-        Outcome { last: Delta::default(), ..outcome }
+        assert_eq!(
+            (&shown.reasoning, &shown.answer),
+            (&outcome.reasoning, &outcome.answer),
+            "{pieces:?}"
+        );
+        Outcome {
+            last: Delta::default(),
+            ..outcome
+        }
     };
     let whole = run(&[output]);
     for (at, _) in output.char_indices() {
@@ -50,7 +57,10 @@ fn the_prompt_decides_where_the_output_starts() {
     assert_eq!(parts(INSIDE, "a</think>b"), is(Thinking::Closed, "a", "b"));
     assert_eq!(parts(INSIDE, "<think>\na</think>b"), is(Thinking::Closed, "a", "b"));
     assert_eq!(parts(FRESH, "\n<think>a</think>b"), is(Thinking::Closed, "a", "b"));
-    assert_eq!(parts(FRESH, "a <think>b</think>"), is(Thinking::None, "", "a <think>b</think>"));
+    assert_eq!(
+        parts(FRESH, "a <think>b</think>"),
+        is(Thinking::None, "", "a <think>b</think>")
+    );
     assert_eq!(parts(OFF, "<think>b"), is(Thinking::None, "", "<think>b"));
     // What earlier turns or the user wrote does not count.
     let prompt = "<|im_start|>user\nWhat is <think>?<|im_end|>\n<|im_start|>assistant\n";
@@ -60,23 +70,45 @@ fn the_prompt_decides_where_the_output_starts() {
 #[test]
 fn pieces_of_tags_are_text_at_the_end() {
     assert_eq!(parts(INSIDE, "a</thin"), is(Thinking::Open, "a</thin", ""));
-    assert_eq!(parts(INSIDE, "a<tool_call>\n<func"), is(Thinking::Open, "a<tool_call>\n<func", ""));
+    assert_eq!(
+        parts(INSIDE, "a<tool_call>\n<func"),
+        is(Thinking::Open, "a<tool_call>\n<func", "")
+    );
     assert_eq!(parts(FRESH, "<thi"), is(Thinking::None, "", "<thi"));
     assert_eq!(parts(OFF, "a<tool_c"), is(Thinking::None, "", "a<tool_c"));
-    assert_eq!(parts(OFF, "x </think> <<tool_call y"), is(Thinking::None, "", "x </think> <<tool_call y"));
+    assert_eq!(
+        parts(OFF, "x </think> <<tool_call y"),
+        is(Thinking::None, "", "x </think> <<tool_call y")
+    );
 }
 
 #[test]
 fn calls_are_taken_out_only_when_they_are_calls() {
     let call = "<tool_call>\n<function=f>\n<parameter=a>\n\n x\n\n</parameter>\n</function>\n</tool_call>";
     let outcome = parse(INSIDE, &format!("go {call} then {call}\n"));
-    assert_eq!((outcome.reasoning.as_str(), outcome.answer.as_str(), outcome.tool_calls.len()), ("go", " then", 2));
+    assert_eq!(
+        (
+            outcome.reasoning.as_str(),
+            outcome.answer.as_str(),
+            outcome.tool_calls.len()
+        ),
+        ("go", " then", 2)
+    );
     assert_eq!(outcome.tool_calls[0].arguments, json!({"a": "\n x\n"}));
     // A mention is text, an unfinished call is nothing, a body that is no call is text.
-    assert_eq!(parts(INSIDE, "use `<tool_call>` here</think>b"), is(Thinking::Closed, "use `<tool_call>` here", "b"));
-    assert_eq!(parts(OFF, "Use `<tool_call>` here."), is(Thinking::None, "", "Use `<tool_call>` here."));
+    assert_eq!(
+        parts(INSIDE, "use `<tool_call>` here</think>b"),
+        is(Thinking::Closed, "use `<tool_call>` here", "b")
+    );
+    assert_eq!(
+        parts(OFF, "Use `<tool_call>` here."),
+        is(Thinking::None, "", "Use `<tool_call>` here.")
+    );
     assert_eq!(parts(OFF, "a<tool_call>\n<function=f>"), is(Thinking::None, "", "a"));
-    assert_eq!(parts(OFF, "a<tool_call>{1}</tool_call>b"), is(Thinking::None, "", "a<tool_call>{1}</tool_call>b"));
+    assert_eq!(
+        parts(OFF, "a<tool_call>{1}</tool_call>b"),
+        is(Thinking::None, "", "a<tool_call>{1}</tool_call>b")
+    );
 }
 
 #[test]
@@ -122,16 +154,31 @@ fn a_budget_spent_on_thinking_is_reported() {
 #[test]
 fn inkling_blocks_are_told_apart_by_their_tokens() {
     let inkling = |prompt: &str, output: &str| parse_with(OutputFormat::Inkling, prompt, output, false, None);
-    let outcome = inkling("<|message_model|>", "<|content_thinking|>a <| b<|end_message|><|message_model|>n<|content_invoke_tool_json|>{\"name\":\"n\",\"args\":{}}<|end_message|><|message_model|><|content_text|>c<|en");
-    assert_eq!((outcome.thinking, outcome.reasoning.as_str()), (Thinking::Closed, "a <| b"));
+    let outcome = inkling(
+        "<|message_model|>",
+        "<|content_thinking|>a <| b<|end_message|><|message_model|>n<|content_invoke_tool_json|>{\"name\":\"n\",\"args\":{}}<|end_message|><|message_model|><|content_text|>c<|en",
+    );
+    assert_eq!(
+        (outcome.thinking, outcome.reasoning.as_str()),
+        (Thinking::Closed, "a <| b")
+    );
     assert_eq!((outcome.answer.as_str(), outcome.tool_calls.len()), ("c<|en", 1));
-    let cut = inkling("<|message_model|>", "<|content_invoke_tool_json|>{\"name\":\"n\",\"args\":{}}");
+    let cut = inkling(
+        "<|message_model|>",
+        "<|content_invoke_tool_json|>{\"name\":\"n\",\"args\":{}}",
+    );
     assert!(cut.tool_calls.is_empty() && cut.answer.is_empty());
-    assert_eq!(inkling("<|message_model|><|content_thinking|>", "x").thinking, Thinking::Open);
+    assert_eq!(
+        inkling("<|message_model|><|content_thinking|>", "x").thinking,
+        Thinking::Open
+    );
 }
 
 #[test]
 fn plain_output_is_the_answer_as_it_is() {
     let outcome = parse_with(OutputFormat::Plain, INSIDE, "\n<think> a \n", false, None);
-    assert_eq!((outcome.thinking, outcome.answer.as_str()), (Thinking::None, "\n<think> a \n"));
+    assert_eq!(
+        (outcome.thinking, outcome.answer.as_str()),
+        (Thinking::None, "\n<think> a \n")
+    );
 }

@@ -1,0 +1,126 @@
+//! The trained checkpoints through the engine: the same text with speculation on and off, and drafts that are accepted.
+//!
+//! A short selection by default; `SLIPSTREAM_FULL=1` runs ten prompts of 300 tokens at every block size and temperature.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use models::{
+    Engine, GenerateRequest, Generated, GenerationEvent, LoadRequest, Message, Prompt, Role, SamplingParams,
+    Speculation,
+};
+use tests::{builtin, trained};
+
+const PROMPTS: &[&str] = &[
+    "What is the capital of France?",
+    "Explain how a stack works.",
+    "Write a haiku about the sea.",
+    "What is 12 + 30?",
+    "Write a short story about a lighthouse keeper.",
+    "Write a Python function that reverses a string.",
+    "Explain what a checksum is.",
+    "What is the capital of Japan?",
+];
+const RAW: &[&str] = &["The package manager keeps a list of", "A file system is"];
+
+fn full() -> bool {
+    std::env::var_os("SLIPSTREAM_FULL").is_some()
+}
+
+fn pairs() -> Vec<(&'static str, PathBuf, Option<PathBuf>)> {
+    let mut pairs = vec![("built-in 4-bit", builtin("target"), Some(builtin("drafter")))];
+    match trained("qwen35-tiny") {
+        Some(dir) => pairs.push(("qwen35-tiny bf16", dir, None)),
+        None => eprintln!("skipped: qwen35-tiny is not here (CHECKPOINTS_ROOT)"),
+    }
+    pairs
+}
+
+fn prompts() -> Vec<Prompt> {
+    let chat = |text: &&str| {
+        Prompt::Messages(vec![Message { role: Role::User, content: (*text).to_owned(), reasoning: None }])
+    };
+    let (chats, raws) = if full() { (8, 2) } else { (2, 1) };
+    PROMPTS.iter().take(chats).map(chat).chain(RAW.iter().take(raws).map(|t| Prompt::Raw((*t).to_owned()))).collect()
+}
+
+fn generate(engine: &Engine, prompt: &Prompt, n: usize, speculation: Speculation, temperature: f32) -> Generated {
+    let request = GenerateRequest {
+        speculation,
+        max_tokens: Some(n),
+        // Raw text has no end; chat replies are judged up to their own.
+        ignore_eos: full() || matches!(prompt, Prompt::Raw(_)),
+        sampling: SamplingParams { temperature, top_p: 0.95, top_k: 40, seed: 17, ..SamplingParams::default() },
+        ..GenerateRequest::new(prompt.clone())
+    };
+    engine.generate(request, Box::new(|_: GenerationEvent| ControlFlow::Continue(()))).unwrap()
+}
+
+#[test]
+fn trained_checkpoints_say_the_same_with_speculation_on_and_off() {
+    let n = if full() { 300 } else { 60 };
+    let blocks: &[usize] = if full() { &[2, 3, 4, 5, 6] } else { &[3, 5] };
+    for (name, target, drafter) in pairs() {
+        let engine = Engine::start();
+        engine.load(LoadRequest { target, drafter, ..LoadRequest::default() }).unwrap();
+        let temperatures: &[f32] = if full() { &[0.0, 0.7, 1.0] } else { &[0.0, 1.0] };
+        for &temperature in temperatures {
+            let mut figures = vec![(0, 0, 0); blocks.len()];
+            for (i, prompt) in prompts().iter().enumerate() {
+                let plain = generate(&engine, prompt, n, Speculation::Off, temperature);
+                assert!(!plain.stats.speculation.enabled);
+                for (block, sum) in blocks.iter().zip(&mut figures) {
+                    let mtp = generate(&engine, prompt, n, Speculation::Block(*block), temperature);
+                    assert!(mtp.stats.speculation.enabled);
+                    assert_eq!(
+                        mtp.tokens, plain.tokens,
+                        "{name}, prompt {i}, block {block}, temperature {temperature}"
+                    );
+                    assert_eq!((&mtp.text, mtp.finish), (&plain.text, plain.finish));
+                    let s = &mtp.stats.speculation;
+                    *sum = (sum.0 + s.rounds, sum.1 + s.drafted, sum.2 + s.accepted);
+                }
+            }
+            for (block, (rounds, drafted, accepted)) in blocks.iter().zip(&figures) {
+                let rate = *accepted as f64 / *drafted as f64;
+                eprintln!(
+                    "{name}, temperature {temperature}, block {block}: {:.2} tokens a round, {:.1} % of {drafted} drafts",
+                    *accepted as f64 / *rounds as f64 + 1.0,
+                    rate * 100.0
+                );
+                // Shared noise keeps drafts close to the target's choices at any temperature.
+                assert!(rate > 0.35, "{name}: only {rate} accepted at block {block}, temperature {temperature}");
+            }
+        }
+    }
+}
+
+/// Acceptance where the checkpoints' own READMEs give it: 96 greedy tokens, ended by end tokens.
+#[test]
+fn greedy_acceptance_is_what_the_checkpoints_promise() {
+    let promised = |name: &str, block: usize| match (name, block) {
+        ("built-in 4-bit", 3) => Some(0.79),
+        ("built-in 4-bit", 4) => Some(0.72),
+        ("built-in 4-bit", 5) => Some(0.64),
+        ("qwen35-tiny bf16", 3) => Some(0.83),
+        ("qwen35-tiny bf16", 4) => Some(0.75),
+        ("qwen35-tiny bf16", 5) => Some(0.70),
+        _ => None,
+    };
+    let blocks: &[usize] = if full() { &[3, 4, 5] } else { &[3] };
+    for (name, target, drafter) in pairs() {
+        let engine = Engine::start();
+        engine.load(LoadRequest { target, drafter, ..LoadRequest::default() }).unwrap();
+        for &block in blocks {
+            let (mut drafted, mut accepted) = (0, 0);
+            for prompt in prompts() {
+                let s = generate(&engine, &prompt, 96, Speculation::Block(block), 0.0).stats.speculation;
+                (drafted, accepted) = (drafted + s.drafted, accepted + s.accepted);
+            }
+            let rate = accepted as f64 / drafted as f64;
+            let least = promised(name, block).unwrap_or(0.0) - 0.02;
+            eprintln!("{name}, block {block}: {rate:.3} accepted, at least {least:.2} expected");
+            assert!(rate >= least, "{name}, block {block}: {rate}");
+        }
+    }
+}
