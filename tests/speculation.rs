@@ -28,19 +28,18 @@ fn tokens_and_caches_are_equal_for_every_block_size_temperature_and_seed() {
     let prompt = ids(&reference["prompt_short"]);
     for (name, target, drafter) in pairs() {
         let pair = load(&target, drafter.as_deref());
-        let mut settings = vec![greedy()];
-        for temperature in [0.3, 0.7, 1.0, 1.5] {
-            settings.extend([1, 2].map(|seed| sampled(temperature, seed)));
-        }
+        let mut settings = vec![greedy(), sampled(1.0, 1), sampled(0.3, 2), sampled(0.7, 3), sampled(1.5, 4)];
         settings.push(SamplingParams { min_p: 0.05, ..sampled(1.0, 7) });
         settings.push(SamplingParams { repetition_penalty: 1.3, ..greedy() });
         settings.push(SamplingParams { presence_penalty: 0.5, frequency_penalty: 0.3, ..sampled(0.8, 3) });
         settings.push(SamplingParams { logit_bias: vec![(3, 4.0), (9, -100.0)], ..sampled(0.8, 3) });
-        for setting in settings {
-            let plain = run(pair.as_ref(), &prompt, None, &setting, 60);
-            for block in 2..=16 {
+        for (i, setting) in settings.into_iter().enumerate() {
+            let plain = run(pair.as_ref(), &prompt, None, &setting, 48);
+            // Every block size greedily and at temperature 1; the border ones with every other setting.
+            let blocks: Vec<usize> = if i < 2 { (2..=16).collect() } else { vec![2, 3, 5, 16] };
+            for block in blocks {
                 let case = format!("{name}, block {block}, {setting:?}");
-                let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 60);
+                let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 48);
                 assert_eq!(mtp.tokens, plain.tokens, "{case}");
                 assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{case}");
             }
@@ -56,7 +55,7 @@ fn long_runs_stay_equal() {
         let pair = load(&target, drafter.as_deref());
         for setting in [greedy(), sampled(1.0, 5)] {
             let plain = run(pair.as_ref(), &prompt, None, &setting, 330);
-            for block in [3, 5, 9] {
+            for block in [3, 9] {
                 let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 330);
                 assert_eq!(mtp.tokens, plain.tokens, "{name}, block {block}");
                 assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{name}, block {block}");
@@ -69,10 +68,10 @@ fn long_runs_stay_equal() {
 fn the_built_in_pair_stays_equal_at_every_temperature() {
     let pair = load(&builtin("target"), Some(&builtin("drafter")));
     let prompt: Vec<u32> = (0..40).map(|i| (i * 37 + 11) % 8000).collect();
-    for setting in [greedy(), sampled(0.7, 11), sampled(1.0, 12)] {
-        let plain = run(pair.as_ref(), &prompt, None, &setting, 80);
-        for block in [2, 3, 4, 6] {
-            let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 80);
+    for setting in [greedy(), sampled(1.0, 12)] {
+        let plain = run(pair.as_ref(), &prompt, None, &setting, 40);
+        for block in [2, 4, 6] {
+            let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 40);
             assert_eq!(mtp.tokens, plain.tokens, "block {block}, {setting:?}");
             assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "block {block}, {setting:?}");
         }

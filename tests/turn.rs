@@ -184,6 +184,7 @@ async fn the_switch_changes_the_figures_and_not_the_text() {
             speculation,
             temperature: Some(0.8),
             seed: Some(3.0),
+            max_tokens: Some(60),
             ..TurnOptions::default()
         };
         let message = app
@@ -258,7 +259,7 @@ async fn events_come_at_most_thirty_times_a_second_and_lose_no_text() {
     app.state.library.ready().await.unwrap();
     let heard = Heard::default();
     let options = TurnOptions {
-        max_tokens: Some(200),
+        max_tokens: Some(80),
         ..endless()
     };
     let message = app
@@ -489,10 +490,14 @@ fn damage(dir: &Path, token: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_keeps_what_there_is_and_the_next_message_works() {
     let app = App::with_builtin().await;
+    let short = TurnOptions {
+        max_tokens: Some(40),
+        ..greedy()
+    };
     let whole = app
         .state
         .turns
-        .send(None, STORY, &greedy(), Heard::default().listener())
+        .send(None, STORY, &short, Heard::default().listener())
         .await
         .unwrap()
         .content;
@@ -505,7 +510,7 @@ async fn a_failure_keeps_what_there_is_and_the_next_message_works() {
     let error = app
         .state
         .turns
-        .send(None, STORY, &greedy(), heard.listener())
+        .send(None, STORY, &short, heard.listener())
         .await
         .unwrap_err();
     assert_eq!(error.kind, "non_finite_logits");
@@ -544,7 +549,10 @@ fn late_token() -> usize {
         content: STORY.to_owned(),
         reasoning: None,
     };
-    let request = models::GenerateRequest::new(models::Prompt::Messages(vec![message]));
+    let request = models::GenerateRequest {
+        max_tokens: Some(30),
+        ..models::GenerateRequest::new(models::Prompt::Messages(vec![message]))
+    };
     let tokens = engine
         .generate(request, Box::new(|_| std::ops::ControlFlow::Continue(())))
         .unwrap()

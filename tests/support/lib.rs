@@ -1,5 +1,7 @@
 //! What the suites share: where fixtures are, and running a pair to the end.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use models::registry::{Entry, Pair, StartRequest};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    Path::new(option_env!("SLIPSTREAM_TESTS_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR"))).parent().map(Path::to_path_buf).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// A family's golden folder.

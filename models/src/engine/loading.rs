@@ -100,6 +100,11 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
             reason: "this model's files hold no MTP head; load its drafter beside it to speculate".to_owned(),
         },
     };
+    if device != "cpu" && pair.block_size().is_some() {
+        warnings.push(format!(
+            "on {device}, rows of a block are not yet checked against single rows: text may differ with speculation on"
+        ));
+    }
     let text = TextParts::load(&request.target, &mut warnings)?;
     let defaults = defaults(&request.target, &mut warnings);
     let loaded = Loaded {

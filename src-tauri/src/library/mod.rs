@@ -142,7 +142,7 @@ impl Library {
     }
 
     fn load_in_background(&self, model: LocalModel) {
-        self.state.send_replace(State::Loading(model.clone()));
+        self.set_loading(&model);
         let library = self.clone();
         tokio::spawn(async move {
             // The state holds the failure for whoever looks.
@@ -150,9 +150,19 @@ impl Library {
         });
     }
 
+    fn set_loading(&self, model: &LocalModel) {
+        self.state.send_if_modified(|state| {
+            let is_new = !matches!(state, State::Loading(loading) if loading == model);
+            if is_new {
+                *state = State::Loading(model.clone());
+            }
+            is_new
+        });
+    }
+
     async fn run_load(&self, model: LocalModel) -> Result<(), AppError> {
         let _one_at_a_time = self.loading.lock().await;
-        self.state.send_replace(State::Loading(model.clone()));
+        self.set_loading(&model);
         let engine = self.engine.clone();
         let request = LoadRequest {
             target: PathBuf::from(&model.path),

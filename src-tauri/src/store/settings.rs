@@ -41,7 +41,7 @@ impl Store {
         let mut write = self.write().await?;
         if let Value::Object(fields) = serde_json::json!(settings) {
             for (key, value) in fields.iter().filter(|(key, _)| !OF_THE_MODEL.contains(&key.as_str())) {
-                put(&mut write, key, value).await?;
+                put(&mut write, key, &whole(value)).await?;
             }
         }
         write.commit().await?;
@@ -90,4 +90,16 @@ async fn put(db: &mut sqlx::SqliteConnection, key: &str, value: &Value) -> Resul
     .execute(db)
     .await?;
     Ok(())
+}
+
+/// Writes whole numbers without a fraction: read as floats, those near 2^53 come back a little off.
+fn whole(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0 => Value::from(float as i64),
+            _ => value.clone(),
+        },
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), whole(value))).collect(),
+        _ => value.clone(),
+    }
 }

@@ -147,3 +147,90 @@ fn engine_message(message: &Message) -> models::Message {
         reasoning: message.reasoning.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(role: Role, content: &str, status: MessageStatus) -> Message {
+        Message {
+            id: 1,
+            chat_id: 1,
+            role,
+            content: content.to_owned(),
+            reasoning: None,
+            status,
+            created_at: 0.0,
+            run: None,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn the_model_sees_what_was_said_and_no_empty_replies() {
+        use MessageStatus::{Complete, Failed, Interrupted, Length, Stopped};
+        let history = [
+            message(Role::System, "be kind", Complete),
+            message(Role::User, "one", Complete),
+            message(Role::Assistant, "", Failed),
+            message(Role::User, "two", Complete),
+            message(Role::Assistant, "half", Stopped),
+            message(Role::User, "three", Complete),
+            message(Role::Assistant, " \n", Stopped),
+            message(Role::User, "four", Complete),
+            message(Role::Assistant, "long", Length),
+            message(Role::User, "five", Complete),
+            message(Role::Assistant, "cut", Interrupted),
+            message(Role::User, "six", Complete),
+        ];
+        let Prompt::Messages(seen) = build(&history, &TurnOptions::default(), &SamplingParams::default()).prompt else {
+            panic!("a chat is rendered by the template");
+        };
+        let seen: Vec<_> = seen.iter().map(|message| message.content.as_str()).collect();
+        assert_eq!(
+            seen,
+            [
+                "be kind", "one", "two", "half", "three", "four", "long", "five", "cut", "six"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_chosen_is_the_checkpoints_default() {
+        let defaults = SamplingParams {
+            temperature: 0.6,
+            top_p: 0.9,
+            top_k: 20,
+            min_p: 0.01,
+            repetition_penalty: 1.1,
+            ..SamplingParams::default()
+        };
+        let chosen = sampling(&TurnOptions::default(), &defaults);
+        assert_eq!(
+            SamplingParams {
+                seed: 0,
+                ..chosen.clone()
+            },
+            defaults
+        );
+        assert!(chosen.seed < SEED_LIMIT);
+        assert_ne!(
+            chosen.seed,
+            sampling(&TurnOptions::default(), &defaults).seed,
+            "a fresh seed each time"
+        );
+        let options = TurnOptions {
+            temperature: Some(0.0),
+            top_k: Some(1),
+            seed: Some(5.0),
+            ..TurnOptions::default()
+        };
+        let expected = SamplingParams {
+            temperature: 0.0,
+            top_k: 1,
+            seed: 5,
+            ..defaults.clone()
+        };
+        assert_eq!(sampling(&options, &defaults), expected);
+    }
+}

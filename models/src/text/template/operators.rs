@@ -124,7 +124,8 @@ fn concat(state: &State, a: &Value, b: &Value) -> Result<Value, Error> {
 fn equal(state: &State, a: &Value, b: &Value, depth: usize) -> Result<bool, Error> {
     let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
     let both_lists = is_list(a) && is_list(b);
-    if !both_lists && !(a.kind() == ValueKind::Map && b.kind() == ValueKind::Map) {
+    let both_maps = a.kind() == ValueKind::Map && b.kind() == ValueKind::Map;
+    if !both_lists && !both_maps {
         return Ok(a == b);
     }
     if depth == python::MAX_DEPTH {
