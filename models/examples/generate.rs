@@ -1,6 +1,6 @@
-//! Engine-only generation without the app: `generate TARGET [DRAFTER|-] [BLOCK|off] [TOKENS] [PROMPT] [TEMPERATURE]`.
+//! Engine-only generation without the app: `generate TARGET [DRAFTER|-] [BLOCK|off] [TOKENS] [PROMPT] [TEMPERATURE] [ids]`.
 //!
-//! Prints the text and one line of figures. It links no window system, so it also runs on a bare GPU machine.
+//! Prints the text, or with `ids` the token ids, and one line of figures. It links no window system, so it also runs on a bare GPU machine.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::io::Write;
@@ -36,14 +36,20 @@ fn main() -> Result<(), models::Error> {
         },
         ..GenerateRequest::new(Prompt::Messages(vec![message]))
     };
-    let print = |event: GenerationEvent| {
-        if let GenerationEvent::Round { reasoning, answer, .. } = event {
+    let ids = arg(6) == Some("ids");
+    let print = move |event: GenerationEvent| {
+        if let GenerationEvent::Round { reasoning, answer, .. } = event
+            && !ids
+        {
             print!("{reasoning}{answer}");
             let _ = std::io::stdout().flush();
         }
         ControlFlow::Continue(())
     };
     let done = engine.generate(request, Box::new(print))?;
+    if ids {
+        println!("{:?}", done.tokens);
+    }
     let s = &done.stats;
     eprintln!(
         "\n{} tokens, {:.1} tok/s, {:.0} ms to the first, {:.2} tok/round, {:.0} % accepted",
