@@ -62,8 +62,15 @@ fn a_family_is_named_only_in_its_folder_and_the_registry() {
     for family in FAMILIES {
         let name = family.name;
         let home = format!("models/src/families/{name}");
-        let allowed = [home.as_str(), "models/src/families/mod.rs", "models/src/text/end_tokens.rs"];
-        none("a family named outside its home", offenders("models/src", &allowed, &[name]));
+        let allowed = [
+            home.as_str(),
+            "models/src/families/mod.rs",
+            "models/src/text/end_tokens.rs",
+        ];
+        none(
+            "a family named outside its home",
+            offenders("models/src", &allowed, &[name]),
+        );
         none("a family named in the app", offenders("src-tauri/src", &[], &[name]));
     }
 }
@@ -71,21 +78,39 @@ fn a_family_is_named_only_in_its_folder_and_the_registry() {
 #[test]
 fn families_do_not_know_each_other_or_the_engine() {
     for family in FAMILIES {
-        let others: Vec<String> =
-            FAMILIES.iter().filter(|f| f.name != family.name).map(|f| format!("families::{}", f.name)).collect();
+        let others: Vec<String> = FAMILIES
+            .iter()
+            .filter(|f| f.name != family.name)
+            .map(|f| format!("families::{}", f.name))
+            .collect();
         let mut needles: Vec<&str> = others.iter().map(String::as_str).collect();
         needles.extend(["crate::generate", "crate::text", "crate::registry", "std::fs"]);
-        none("a family reaches out", offenders(&format!("models/src/families/{}", family.name), &[], &needles));
+        none(
+            "a family reaches out",
+            offenders(&format!("models/src/families/{}", family.name), &[], &needles),
+        );
     }
 }
 
 #[test]
 fn nothing_below_the_decoders_waits_for_the_device() {
-    let waits = [".eval()", "::eval(", "item_exact", ".item(", "as_slice::", "to_vec_exact", "item_cast"];
+    let waits = [
+        ".eval()",
+        "::eval(",
+        "item_exact",
+        ".item(",
+        "as_slice::",
+        "to_vec_exact",
+        "item_cast",
+    ];
     for dir in ["models/src/families", "models/src/nn", "models/src/cache"] {
         none("a host wait", offenders(dir, &[], &waits));
     }
-    let reads = offenders("models/src/generate", &["models/src/generate/mod.rs"], &["try_as_slice", "as_slice::", "item_"]);
+    let reads = offenders(
+        "models/src/generate",
+        &["models/src/generate/mod.rs"],
+        &["try_as_slice", "as_slice::", "item_"],
+    );
     none("decoding reads results in one place only", reads);
 }
 
@@ -93,26 +118,55 @@ fn nothing_below_the_decoders_waits_for_the_device() {
 fn the_engine_crate_has_no_network_async_or_ui() {
     let manifest = std::fs::read_to_string(root().join("models/Cargo.toml")).unwrap();
     for name in ["tokio", "tauri", "sqlx", "hf-hub", "reqwest"] {
-        assert!(!manifest.lines().any(|l| l.starts_with(name)), "models depends on {name}");
+        assert!(
+            !manifest.lines().any(|l| l.starts_with(name)),
+            "models depends on {name}"
+        );
     }
     let text = offenders("models/src/text", &[], &["mlx_rs"]);
     none("text knows arrays", text);
-    none("the app knows arrays", offenders("src-tauri/src", &[], &["mlx_rs", "mlx_sys"]));
+    none(
+        "the app knows arrays",
+        offenders("src-tauri/src", &[], &["mlx_rs", "mlx_sys"]),
+    );
 }
 
 #[test]
 fn the_app_uses_only_the_engines_front_door() {
-    let inner = ["cache", "checkpoint", "families", "family", "generate", "nn", "registry", "sampler"];
+    let inner = [
+        "cache",
+        "checkpoint",
+        "families",
+        "family",
+        "generate",
+        "nn",
+        "registry",
+        "sampler",
+    ];
     let needles: Vec<String> = inner.iter().map(|m| format!("models::{m}::")).collect();
     let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
-    none("the app looks inside the engine", offenders("src-tauri/src", &[], &needles));
+    none(
+        "the app looks inside the engine",
+        offenders("src-tauri/src", &[], &needles),
+    );
 }
 
 #[test]
 fn each_outside_library_has_one_home_in_the_app() {
-    let window = ["src-tauri/src/lib.rs", "src-tauri/src/main.rs", "src-tauri/src/commands", "src-tauri/src/state.rs"];
-    none("tauri outside the window's files", offenders("src-tauri/src", &window, &["tauri::", "tauri_plugin"]));
-    none("sqlx outside the store", offenders("src-tauri/src", &["src-tauri/src/store"], &["sqlx"]));
+    let window = [
+        "src-tauri/src/lib.rs",
+        "src-tauri/src/main.rs",
+        "src-tauri/src/commands",
+        "src-tauri/src/state.rs",
+    ];
+    none(
+        "tauri outside the window's files",
+        offenders("src-tauri/src", &window, &["tauri::", "tauri_plugin"]),
+    );
+    none(
+        "sqlx outside the store",
+        offenders("src-tauri/src", &["src-tauri/src/store"], &["sqlx"]),
+    );
 }
 
 #[test]
@@ -136,9 +190,12 @@ fn the_window_talks_to_the_app_in_few_places() {
 #[test]
 fn files_stay_small() {
     let mut large = Vec::new();
-    for (dir, endings) in
-        [("models/src", &[".rs"][..]), ("src-tauri/src", &[".rs"]), ("tests", &[".rs", ".mjs"]), ("ui/src", &[".ts", ".svelte"])]
-    {
+    for (dir, endings) in [
+        ("models/src", &[".rs"][..]),
+        ("src-tauri/src", &[".rs"]),
+        ("tests", &[".rs", ".mjs"]),
+        ("ui/src", &[".ts", ".svelte"]),
+    ] {
         for (path, text) in sources(dir, endings) {
             let lines = text.lines().count();
             if lines > 800 {
@@ -157,7 +214,10 @@ fn every_public_trait_says_what_it_promises() {
         let lines: Vec<&str> = text.lines().collect();
         for (i, line) in lines.iter().enumerate() {
             if line.starts_with("pub trait ") {
-                assert!(i > 0 && lines[i - 1].starts_with("///"), "{path}: `{line}` has no contract");
+                assert!(
+                    i > 0 && lines[i - 1].starts_with("///"),
+                    "{path}: `{line}` has no contract"
+                );
             }
         }
     }

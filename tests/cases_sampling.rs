@@ -44,14 +44,22 @@ fn params(settings: &Value) -> SamplingParams {
 fn matches(expect: &Value, got: &Result<Vec<f32>, Error>) -> Result<(), String> {
     if let Some(options) = expect.get("any_of").and_then(Value::as_array) {
         let reasons: Vec<String> = options.iter().filter_map(|o| matches(o, got).err()).collect();
-        return if reasons.len() < options.len() { Ok(()) } else { Err(reasons.join("; ")) };
+        return if reasons.len() < options.len() {
+            Ok(())
+        } else {
+            Err(reasons.join("; "))
+        };
     }
     match (expect.get("error").and_then(Value::as_str), got) {
         (Some(kind), Err(e)) if e.kind() == kind => Ok(()),
         (Some(kind), got) => Err(format!("expected {kind}, got {got:?}")),
         (None, Err(e)) => Err(e.to_string()),
         (None, Ok(probs)) => {
-            let support: Vec<u32> = (0u32..).zip(probs).filter(|(_, p)| **p > 1e-9).map(|(i, _)| i).collect();
+            let support: Vec<u32> = (0u32..)
+                .zip(probs)
+                .filter(|(_, p)| **p > 1e-9)
+                .map(|(i, _)| i)
+                .collect();
             if support != ids(&expect["support"]) {
                 return Err(format!("support {support:?}"));
             }
@@ -81,14 +89,20 @@ fn check(case: &Value) -> Result<(), String> {
     let sampler = Sampler::new(&settings, width).map_err(|e| e.to_string())?;
     for (i, (row, want)) in rows.iter().zip(expect["rows"].as_array().unwrap()).enumerate() {
         let seen: Vec<u32> = history.iter().chain(&drafts[..i]).copied().collect();
-        let got = sampler.distribution(&logits(row), &sampler.count(&seen)).map(|p| floats(&p));
+        let got = sampler
+            .distribution(&logits(row), &sampler.count(&seen))
+            .map(|p| floats(&p));
         matches(want, &got).map_err(|e| format!("row {i}: {e}"))?;
     }
-    let Some(accepted) = expect.get("accepted").and_then(Value::as_u64) else { return Ok(()) };
+    let Some(accepted) = expect.get("accepted").and_then(Value::as_u64) else {
+        return Ok(());
+    };
     let stacked: Vec<Array> = rows.iter().map(logits).collect();
     let block = mlx_rs::ops::concatenate(&stacked, 1).unwrap();
     let proposed = Array::from_slice(&drafts, &[1, drafts.len() as i32]);
-    let (chosen, _) = sampler.choose_rows(&block, history.len(), Some(&proposed), &sampler.count(&history)).unwrap();
+    let (chosen, _) = sampler
+        .choose_rows(&block, history.len(), Some(&proposed), &sampler.count(&history))
+        .unwrap();
     chosen.eval().unwrap();
     let verdict = accept(&drafts, chosen.as_slice::<u32>(), usize::MAX, &[]);
     let emitted = ids(&expect["emitted"]);
@@ -106,9 +120,17 @@ fn sampling() {
     };
     let file = json(&root.join("sampling/cases.json"));
     let cases = file["cases"].as_array().unwrap();
-    let failures: Vec<String> =
-        cases.iter().filter_map(|c| check(c).err().map(|e| format!("{}: {e}", c["id"]))).collect();
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
+    let failures: Vec<String> = cases
+        .iter()
+        .filter_map(|c| check(c).err().map(|e| format!("{}: {e}", c["id"])))
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        cases.len(),
+        failures.join("\n")
+    );
 }
 
 /// Draws follow the distribution that the filters leave: a chi-square test with a false-alarm rate below 1 in 10,000
@@ -116,12 +138,24 @@ fn sampling() {
 #[test]
 fn draws_follow_the_distribution() {
     let row = logits(&serde_json::json!([2.0, 1.0, 0.5, 0.0, -1.0, 3.0]));
-    let settings = SamplingParams { temperature: 0.9, top_k: 5, top_p: 0.98, ..SamplingParams::default() };
+    let settings = SamplingParams {
+        temperature: 0.9,
+        top_k: 5,
+        top_p: 0.98,
+        ..SamplingParams::default()
+    };
     let probs = floats(&Sampler::new(&settings, 6).unwrap().distribution(&row, &None).unwrap());
     let n = 4000;
     let mut seen = [0usize; 6];
     for seed in 0..40u64 {
-        let sampler = Sampler::new(&SamplingParams { seed, ..settings.clone() }, 6).unwrap();
+        let sampler = Sampler::new(
+            &SamplingParams {
+                seed,
+                ..settings.clone()
+            },
+            6,
+        )
+        .unwrap();
         let draws: Vec<Array> = (0..n / 40).map(|i| sampler.choose(&row, i, &None).unwrap().0).collect();
         let all = mlx_rs::ops::concatenate(&draws, 1).unwrap();
         all.eval().unwrap();

@@ -1,5 +1,11 @@
 //! Every test of the engine and the app in one binary: one link, one run.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, clippy::print_stdout, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    missing_docs
+)]
 
 mod architecture;
 mod bindings;

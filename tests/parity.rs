@@ -1,20 +1,27 @@
 //! The engine against reference outputs of mlx-vlm for tiny random checkpoints (`tests/golden`).
 
+use mlx_rs::{Array, Dtype};
 use models::cache::Cache;
 use models::checkpoint::Checkpoint;
 use models::families::{FAMILIES, qwen3_5};
 use models::family::{Family, LoadOptions, Target};
-use mlx_rs::{Array, Dtype};
 use tests::{arrays, golden, greedy, ids, json, load, max_diff, run};
 
 /// Layout of the target, folder of its drafter, and whose reference figures hold for it.
-const LAYOUTS: &[(&str, Option<&str>, &str)] =
-    &[("hf", None, "mlx"), ("mlx", Some("mlx-mtp"), "mlx"), ("mlx-q4", Some("mlx-q4-mtp"), "mlx-q4")];
+const LAYOUTS: &[(&str, Option<&str>, &str)] = &[
+    ("hf", None, "mlx"),
+    ("mlx", Some("mlx-mtp"), "mlx"),
+    ("mlx-q4", Some("mlx-q4-mtp"), "mlx-q4"),
+];
 
 #[test]
 fn every_family_has_goldens() {
     for family in FAMILIES {
-        assert!(golden(family.name).join("ref.json").is_file(), "no goldens for `{}`", family.name);
+        assert!(
+            golden(family.name).join("ref.json").is_file(),
+            "no goldens for `{}`",
+            family.name
+        );
     }
 }
 
@@ -63,9 +70,18 @@ fn logits_and_hidden<F: Family>() {
     for layout in ["hf", "mlx", "mlx-q4"] {
         let figures = if layout == "hf" { "mlx" } else { layout };
         let checkpoint = Checkpoint::open(&dir.join(layout)).unwrap();
-        let target = F::load_target(&checkpoint, LoadOptions { dtype: Some(Dtype::Float32), dry: false }).unwrap();
+        let target = F::load_target(
+            &checkpoint,
+            LoadOptions {
+                dtype: Some(Dtype::Float32),
+                dry: false,
+            },
+        )
+        .unwrap();
         let forward = |prompt: &[u32], cache: &mut Cache| {
-            let hidden = target.forward(&Array::from_slice(prompt, &[1, prompt.len() as i32]), cache).unwrap();
+            let hidden = target
+                .forward(&Array::from_slice(prompt, &[1, prompt.len() as i32]), cache)
+                .unwrap();
             let logits = target.logits(&hidden).unwrap();
             (hidden, logits.squeeze_axes(&[0]).unwrap())
         };

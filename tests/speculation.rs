@@ -10,7 +10,13 @@ use models::generate::Limits;
 use tests::{builtin, cache_difference, golden, greedy, ids, json, load, run, run_to, same_bits};
 
 fn sampled(temperature: f32, seed: u64) -> SamplingParams {
-    SamplingParams { temperature, top_p: 0.9, top_k: 20, seed, ..SamplingParams::default() }
+    SamplingParams {
+        temperature,
+        top_p: 0.9,
+        top_k: 20,
+        seed,
+        ..SamplingParams::default()
+    }
 }
 
 fn pairs() -> Vec<(String, std::path::PathBuf, Option<std::path::PathBuf>)> {
@@ -28,11 +34,30 @@ fn tokens_and_caches_are_equal_for_every_block_size_temperature_and_seed() {
     let prompt = ids(&reference["prompt_short"]);
     for (name, target, drafter) in pairs() {
         let pair = load(&target, drafter.as_deref());
-        let mut settings = vec![greedy(), sampled(1.0, 1), sampled(0.3, 2), sampled(0.7, 3), sampled(1.5, 4)];
-        settings.push(SamplingParams { min_p: 0.05, ..sampled(1.0, 7) });
-        settings.push(SamplingParams { repetition_penalty: 1.3, ..greedy() });
-        settings.push(SamplingParams { presence_penalty: 0.5, frequency_penalty: 0.3, ..sampled(0.8, 3) });
-        settings.push(SamplingParams { logit_bias: vec![(3, 4.0), (9, -100.0)], ..sampled(0.8, 3) });
+        let mut settings = vec![
+            greedy(),
+            sampled(1.0, 1),
+            sampled(0.3, 2),
+            sampled(0.7, 3),
+            sampled(1.5, 4),
+        ];
+        settings.push(SamplingParams {
+            min_p: 0.05,
+            ..sampled(1.0, 7)
+        });
+        settings.push(SamplingParams {
+            repetition_penalty: 1.3,
+            ..greedy()
+        });
+        settings.push(SamplingParams {
+            presence_penalty: 0.5,
+            frequency_penalty: 0.3,
+            ..sampled(0.8, 3)
+        });
+        settings.push(SamplingParams {
+            logit_bias: vec![(3, 4.0), (9, -100.0)],
+            ..sampled(0.8, 3)
+        });
         for (i, setting) in settings.into_iter().enumerate() {
             let plain = run(pair.as_ref(), &prompt, None, &setting, 48);
             // Every block size greedily and at temperature 1; the border ones with every other setting.
@@ -58,7 +83,11 @@ fn long_runs_stay_equal() {
             for block in [3, 9] {
                 let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 330);
                 assert_eq!(mtp.tokens, plain.tokens, "{name}, block {block}");
-                assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{name}, block {block}");
+                assert_eq!(
+                    cache_difference(&mtp.cache, &plain.cache),
+                    None,
+                    "{name}, block {block}"
+                );
             }
         }
     }
@@ -73,7 +102,11 @@ fn the_built_in_pair_stays_equal_at_every_temperature() {
         for block in [2, 4, 6] {
             let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 40);
             assert_eq!(mtp.tokens, plain.tokens, "block {block}, {setting:?}");
-            assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "block {block}, {setting:?}");
+            assert_eq!(
+                cache_difference(&mtp.cache, &plain.cache),
+                None,
+                "block {block}, {setting:?}"
+            );
         }
     }
 }
@@ -99,13 +132,20 @@ fn an_end_token_ends_the_run_wherever_it_falls_in_a_block() {
         if all[..i].contains(end) {
             continue;
         }
-        let limits = || Limits { max_tokens: 40, eos: vec![*end] };
+        let limits = || Limits {
+            max_tokens: 40,
+            eos: vec![*end],
+        };
         let plain = run_to(pair.as_ref(), &prompt, None, &greedy(), limits());
         assert_eq!(plain.tokens, all[..=i]);
         for block in [2, 3, 4, 6] {
             let mtp = run_to(pair.as_ref(), &prompt, Some(block), &greedy(), limits());
             assert_eq!(mtp.tokens, plain.tokens, "end at {i}, block {block}");
-            assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "end at {i}, block {block}");
+            assert_eq!(
+                cache_difference(&mtp.cache, &plain.cache),
+                None,
+                "end at {i}, block {block}"
+            );
         }
     }
 }
@@ -120,7 +160,11 @@ fn every_token_limit_is_kept_exactly() {
         for block in [2, 3, 6] {
             let mtp = run(pair.as_ref(), &prompt, Some(block), &greedy(), n);
             assert_eq!(mtp.tokens, plain.tokens, "{n} tokens, block {block}");
-            assert_eq!(cache_difference(&mtp.cache, &plain.cache), None, "{n} tokens, block {block}");
+            assert_eq!(
+                cache_difference(&mtp.cache, &plain.cache),
+                None,
+                "{n} tokens, block {block}"
+            );
         }
     }
 }
@@ -129,7 +173,9 @@ fn every_token_limit_is_kept_exactly() {
 #[test]
 fn prompts_of_any_length_agree() {
     let pair = load(&golden("qwen3_5").join("hf"), None);
-    for n in [1usize, 2, 3, 15, 16, 17, 63, 64, 65, 253, 254, 255, 256, 257, 509, 510, 511, 512, 513, 1030] {
+    for n in [
+        1usize, 2, 3, 15, 16, 17, 63, 64, 65, 253, 254, 255, 256, 257, 509, 510, 511, 512, 513, 1030,
+    ] {
         let prompt: Vec<u32> = (0..n as u32).map(|i| (i * 29 + 7) % 150).collect();
         let plain = run(pair.as_ref(), &prompt, None, &greedy(), 12);
         let mtp = run(pair.as_ref(), &prompt, Some(4), &greedy(), 12);
@@ -142,7 +188,10 @@ fn targets() -> Vec<(&'static str, qwen3_5::Target)> {
     ["hf", "mlx-q4"]
         .map(|layout| {
             let checkpoint = Checkpoint::open(&golden("qwen3_5").join(layout)).unwrap();
-            let options = LoadOptions { dtype: Some(Dtype::Float32), dry: false };
+            let options = LoadOptions {
+                dtype: Some(Dtype::Float32),
+                dry: false,
+            };
             (layout, qwen3_5::Family::load_target(&checkpoint, options).unwrap())
         })
         .into()
@@ -164,13 +213,23 @@ fn a_block_equals_single_steps_bit_for_bit() {
     for (name, target) in targets() {
         for n in 2..=16 {
             let (mut together, mut one_by_one) = (prefilled(&target), prefilled(&target));
-            let block = target.logits(&target.forward(&row(&tokens[..n]), &mut together).unwrap()).unwrap();
+            let block = target
+                .logits(&target.forward(&row(&tokens[..n]), &mut together).unwrap())
+                .unwrap();
             let steps: Vec<Array> = (0..n)
-                .map(|i| target.logits(&target.forward(&row(&tokens[i..=i]), &mut one_by_one).unwrap()).unwrap())
+                .map(|i| {
+                    target
+                        .logits(&target.forward(&row(&tokens[i..=i]), &mut one_by_one).unwrap())
+                        .unwrap()
+                })
                 .collect();
             let steps = mlx_rs::ops::concatenate(&steps, 1).unwrap();
             assert!(same_bits(&block, &steps), "{name}: logits of {n} rows");
-            assert_eq!(cache_difference(&together, &one_by_one), None, "{name}: caches after {n} rows");
+            assert_eq!(
+                cache_difference(&together, &one_by_one),
+                None,
+                "{name}: caches after {n} rows"
+            );
         }
     }
 }

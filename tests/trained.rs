@@ -39,9 +39,18 @@ fn pairs() -> Vec<(&'static str, PathBuf, Option<PathBuf>)> {
 /// The first so many chat and raw prompts.
 fn prompts(chats: usize, raws: usize) -> Vec<Prompt> {
     let chat = |text: &&str| {
-        Prompt::Messages(vec![Message { role: Role::User, content: (*text).to_owned(), reasoning: None }])
+        Prompt::Messages(vec![Message {
+            role: Role::User,
+            content: (*text).to_owned(),
+            reasoning: None,
+        }])
     };
-    PROMPTS.iter().take(chats).map(chat).chain(RAW.iter().take(raws).map(|t| Prompt::Raw((*t).to_owned()))).collect()
+    PROMPTS
+        .iter()
+        .take(chats)
+        .map(chat)
+        .chain(RAW.iter().take(raws).map(|t| Prompt::Raw((*t).to_owned())))
+        .collect()
 }
 
 fn generate(
@@ -56,19 +65,37 @@ fn generate(
         speculation,
         max_tokens: Some(n),
         ignore_eos,
-        sampling: SamplingParams { temperature, top_p: 0.95, top_k: 40, seed: 17, ..SamplingParams::default() },
+        sampling: SamplingParams {
+            temperature,
+            top_p: 0.95,
+            top_k: 40,
+            seed: 17,
+            ..SamplingParams::default()
+        },
         ..GenerateRequest::new(prompt.clone())
     };
-    engine.generate(request, Box::new(|_: GenerationEvent| ControlFlow::Continue(()))).unwrap()
+    engine
+        .generate(request, Box::new(|_: GenerationEvent| ControlFlow::Continue(())))
+        .unwrap()
 }
 
 #[test]
 fn trained_checkpoints_say_the_same_with_speculation_on_and_off() {
-    let (n, selection) = if full() { (300, prompts(8, 2)) } else { (60, prompts(2, 1)) };
+    let (n, selection) = if full() {
+        (300, prompts(8, 2))
+    } else {
+        (60, prompts(2, 1))
+    };
     let blocks: &[usize] = if full() { &[2, 3, 4, 5, 6] } else { &[3, 5] };
     for (name, target, drafter) in pairs() {
         let engine = Engine::start();
-        engine.load(LoadRequest { target, drafter, ..LoadRequest::default() }).unwrap();
+        engine
+            .load(LoadRequest {
+                target,
+                drafter,
+                ..LoadRequest::default()
+            })
+            .unwrap();
         let temperatures: &[f32] = if full() { &[0.0, 0.7, 1.0] } else { &[0.0, 1.0] };
         for &temperature in temperatures {
             let mut figures = vec![(0, 0, 0); blocks.len()];
@@ -95,7 +122,10 @@ fn trained_checkpoints_say_the_same_with_speculation_on_and_off() {
                     rate * 100.0
                 );
                 // Shared noise keeps drafts close to the target's choices at any temperature.
-                assert!(rate > 0.2, "{name}: only {rate} accepted at block {block}, temperature {temperature}");
+                assert!(
+                    rate > 0.2,
+                    "{name}: only {rate} accepted at block {block}, temperature {temperature}"
+                );
             }
         }
     }
@@ -116,11 +146,19 @@ fn greedy_acceptance_is_what_the_checkpoints_promise() {
     let blocks: &[usize] = if full() { &[3, 4, 5] } else { &[3] };
     for (name, target, drafter) in pairs() {
         let engine = Engine::start();
-        engine.load(LoadRequest { target, drafter, ..LoadRequest::default() }).unwrap();
+        engine
+            .load(LoadRequest {
+                target,
+                drafter,
+                ..LoadRequest::default()
+            })
+            .unwrap();
         for &block in blocks {
             let (mut drafted, mut accepted) = (0, 0);
             for prompt in prompts(8, 2) {
-                let s = generate(&engine, &prompt, 96, false, Speculation::Block(block), 0.0).stats.speculation;
+                let s = generate(&engine, &prompt, 96, false, Speculation::Block(block), 0.0)
+                    .stats
+                    .speculation;
                 (drafted, accepted) = (drafted + s.drafted, accepted + s.accepted);
             }
             let rate = accepted as f64 / drafted as f64;

@@ -19,9 +19,16 @@ fn main() -> Result<(), models::Error> {
         drafter: arg(1).map(Into::into),
         ..LoadRequest::default()
     })?;
-    eprintln!("{} on {} in {}, {:?}", loaded.family, loaded.device, loaded.dtype, loaded.drafter);
+    eprintln!(
+        "{} on {} in {}, {:?}",
+        loaded.family, loaded.device, loaded.dtype, loaded.drafter
+    );
     let content = arg(4).unwrap_or("Explain how a stack works.").to_owned();
-    let message = Message { role: Role::User, content, reasoning: None };
+    let message = Message {
+        role: Role::User,
+        content,
+        reasoning: None,
+    };
     let request = GenerateRequest {
         speculation: match arg(2) {
             Some("off") => Speculation::Off,

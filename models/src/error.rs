@@ -262,13 +262,17 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Error::Io { .. } => "check that the folder exists and that you may read it",
-            Error::ConfigMissing { .. } => "choose the folder that holds config.json and the safetensors files of one model",
+            Error::ConfigMissing { .. } => {
+                "choose the folder that holds config.json and the safetensors files of one model"
+            }
             Error::ConfigSyntax { .. } | Error::ConfigValue { .. } => {
                 "the checkpoint's configuration is damaged or made by hand: download it again"
             }
             Error::UnsupportedModel { .. } => "Qwen3.5, 3.6 and 3.8 models run here: choose one of those",
             Error::UnsupportedQuantization { .. } => "get the unquantized model or an MLX conversion of it",
-            Error::QuantizationMismatch { .. } => "config and weights come from different conversions: download both again",
+            Error::QuantizationMismatch { .. } => {
+                "config and weights come from different conversions: download both again"
+            }
             Error::TensorMissing { .. }
             | Error::ShardMissing { .. }
             | Error::FileCorrupt { .. }
@@ -285,7 +289,9 @@ impl Error {
             Error::TemplateRaised { .. } => "change the conversation as the message says",
             Error::TemplateMissing => "choose an instruction-tuned model, or generate from raw text",
             Error::Tokenizer { .. } => "download tokenizer.json again",
-            Error::NonFiniteLogits { .. } => "the weights are damaged or the number format overflows: try --dtype float32",
+            Error::NonFiniteLogits { .. } => {
+                "the weights are damaged or the number format overflows: try --dtype float32"
+            }
             Error::ContextFull { .. } => "start a new chat or shorten the message",
             Error::Busy => "wait for it to finish, or stop it",
             Error::NotLoaded => "load a model first",
@@ -300,7 +306,9 @@ impl Error {
     /// An MLX message, without the source position it ends in.
     pub(crate) fn backend(message: &str) -> Self {
         let text = message.rsplit_once(" at /").map_or(message, |(text, _)| text);
-        Error::Backend { message: text.to_owned() }
+        Error::Backend {
+            message: text.to_owned(),
+        }
     }
 }
 

@@ -147,14 +147,7 @@ pub trait Drafter<T: Target> {
     ///
     /// # Errors
     /// As `absorb`.
-    fn commit(
-        &self,
-        target: &T,
-        state: Self::State,
-        hidden: &Hidden,
-        kept: &[u32],
-        bonus: u32,
-    ) -> Result<Self::State>;
+    fn commit(&self, target: &T, state: Self::State, hidden: &Hidden, kept: &[u32], bonus: u32) -> Result<Self::State>;
 
     /// The state's arrays, to be evaluated.
     fn arrays<'s>(&self, state: &'s Self::State) -> Vec<&'s Array>;
@@ -221,5 +214,9 @@ pub(crate) fn same(field: &str, target: i32, drafter: i32) -> Result<()> {
     if target == drafter {
         return Ok(());
     }
-    Err(Error::PairMismatch { field: field.to_owned(), target: target.to_string(), drafter: drafter.to_string() })
+    Err(Error::PairMismatch {
+        field: field.to_owned(),
+        target: target.to_string(),
+        drafter: drafter.to_string(),
+    })
 }

@@ -12,6 +12,9 @@ use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target};
 use crate::generate::{Decoder, Limits, Mtp, Plain, prefill};
 use crate::sampler::Sampler;
 
+/// Loads a target and, from the second checkpoint if there is one, its drafter.
+pub type LoadPair = fn(&Checkpoint, Option<&Checkpoint>, LoadOptions) -> Result<Box<dyn Pair>>;
+
 /// One family's row.
 pub struct Entry {
     /// Name in messages.
@@ -23,25 +26,30 @@ pub struct Entry {
     /// Number of decoder layers.
     pub layers: fn(&Checkpoint) -> Result<usize>,
     /// Loads a target and, from the second checkpoint if there is one, its drafter.
-    pub load: fn(&Checkpoint, Option<&Checkpoint>, LoadOptions) -> Result<Box<dyn Pair>>,
+    pub load: LoadPair,
 }
 
 impl Entry {
     /// The row of a family.
     #[must_use]
     pub const fn of<F: Family>() -> Self {
-        Self { name: F::NAME, knows: F::knows, head: F::head, layers: F::layers, load: load::<F> }
+        Self {
+            name: F::NAME,
+            knows: F::knows,
+            head: F::head,
+            layers: F::layers,
+            load: load::<F>,
+        }
     }
 }
 
-fn load<F: Family>(
-    target: &Checkpoint,
-    drafter: Option<&Checkpoint>,
-    options: LoadOptions,
-) -> Result<Box<dyn Pair>> {
+fn load<F: Family>(target: &Checkpoint, drafter: Option<&Checkpoint>, options: LoadOptions) -> Result<Box<dyn Pair>> {
     let loaded = F::load_target(target, options)?;
     let drafter = drafter.map(|d| F::load_drafter(d, &loaded, options)).transpose()?;
-    Ok(Box::new(LoadedPair::<F> { target: loaded, drafter }))
+    Ok(Box::new(LoadedPair::<F> {
+        target: loaded,
+        drafter,
+    }))
 }
 
 /// A target and, perhaps, its drafter.
@@ -106,13 +114,25 @@ impl<F: Family> Pair for LoadedPair<F> {
     }
 
     fn start<'a>(&'a self, sampler: &'a Sampler, request: StartRequest<'_>) -> Result<Option<Box<dyn Decoder + 'a>>> {
-        let StartRequest { prompt, block_size, limits, progress } = request;
+        let StartRequest {
+            prompt,
+            block_size,
+            limits,
+            progress,
+        } = request;
         let mut cache: Cache = self.target.new_cache();
         let Some((drafter, block_size)) = self.drafter.as_ref().zip(block_size) else {
             let Some(hidden) = prefill(&self.target, prompt, &mut cache, &mut |done, _, _| Ok(progress(done)))? else {
                 return Ok(None);
             };
-            return Ok(Some(Box::new(Plain::new(&self.target, sampler, cache, &hidden, prompt, limits)?)));
+            return Ok(Some(Box::new(Plain::new(
+                &self.target,
+                sampler,
+                cache,
+                &hidden,
+                prompt,
+                limits,
+            )?)));
         };
         let mut state = drafter.new_state();
         let hidden = prefill(&self.target, prompt, &mut cache, &mut |done, hidden, from| {

@@ -30,7 +30,12 @@ impl Sampler {
         let p = params;
         let usage = |message: String| Err(Error::Usage { message });
         let checks: [(&str, f32, bool, &str); 6] = [
-            ("temperature", p.temperature, (0.0..=100.0).contains(&p.temperature), "from 0 to 100"),
+            (
+                "temperature",
+                p.temperature,
+                (0.0..=100.0).contains(&p.temperature),
+                "from 0 to 100",
+            ),
             ("top_p", p.top_p, p.top_p > 0.0 && p.top_p.is_finite(), "above 0"),
             ("min_p", p.min_p, (0.0..=1.0).contains(&p.min_p), "from 0 to 1"),
             (
@@ -39,8 +44,18 @@ impl Sampler {
                 p.repetition_penalty > 0.0 && p.repetition_penalty <= 1e4,
                 "above 0",
             ),
-            ("presence_penalty", p.presence_penalty, p.presence_penalty.abs() <= 1e4, "a finite number"),
-            ("frequency_penalty", p.frequency_penalty, p.frequency_penalty.abs() <= 1e4, "a finite number"),
+            (
+                "presence_penalty",
+                p.presence_penalty,
+                p.presence_penalty.abs() <= 1e4,
+                "a finite number",
+            ),
+            (
+                "frequency_penalty",
+                p.frequency_penalty,
+                p.frequency_penalty.abs() <= 1e4,
+                "a finite number",
+            ),
         ];
         for (name, value, good, expected) in checks {
             if !good {
@@ -62,7 +77,11 @@ impl Sampler {
             }
             Some(Array::from_slice(&values, &[vocabulary as i32]))
         };
-        Ok(Self { params: params.clone(), vocabulary: vocabulary as i32, bias })
+        Ok(Self {
+            params: params.clone(),
+            vocabulary: vocabulary as i32,
+            bias,
+        })
     }
 
     /// Whether any penalty looks at what was said before.
@@ -166,12 +185,17 @@ impl Sampler {
             let better = log_p.gt(&last)?;
             let equal = log_p.eq(&last)?.as_dtype(Dtype::Int32)?;
             let room = n.subtract(better.as_dtype(Dtype::Int32)?.sum_axis(-1, false)?)?;
-            let first = equal.cumsum(-1, false, true)?.le(room)?.logical_and(equal.as_dtype(Dtype::Bool)?)?;
+            let first = equal
+                .cumsum(-1, false, true)?
+                .le(room)?
+                .logical_and(equal.as_dtype(Dtype::Bool)?)?;
             keep = Some(better.logical_or(first)?);
         }
         if p.min_p > 0.0 {
             let probability = log_p.exp()?;
-            let least = probability.max_axis(-1, true)?.multiply(scalar(p.min_p, Dtype::Float32)?)?;
+            let least = probability
+                .max_axis(-1, true)?
+                .multiply(scalar(p.min_p, Dtype::Float32)?)?;
             let enough = probability.ge(least)?;
             keep = Some(match keep {
                 Some(keep) => keep.logical_and(enough)?,
@@ -196,7 +220,9 @@ impl Sampler {
             return Err(Error::NonFiniteLogits { position: 0 });
         }
         if self.params.temperature == 0.0 {
-            return self.add(&Some(zeros(&[self.vocabulary], Dtype::Float32)?), &id)?.ok_or(Error::backend("no counts"));
+            return self
+                .add(&Some(zeros(&[self.vocabulary], Dtype::Float32)?), &id)?
+                .ok_or(Error::backend("no counts"));
         }
         let raw = logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?;
         let scores = self.filtered(&self.penalised(&raw, counts)?)?;
@@ -234,7 +260,9 @@ impl Sampler {
 
 /// The generator's key for a position: two words mixed from seed and position (SplitMix64's finaliser).
 fn key(seed: u64, position: usize) -> Result<Array> {
-    let mut z = seed.wrapping_mul(0xD129_0D5C_9A4F_5C35).wrapping_add((position as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut z = seed
+        .wrapping_mul(0xD129_0D5C_9A4F_5C35)
+        .wrapping_add((position as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^= z >> 31;

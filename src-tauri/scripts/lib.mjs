@@ -103,7 +103,7 @@ const packages = {
     "ninja-build",
     "pkg-config",
   ],
-  stories: ["dbus", "dbus-x11", "fonts-dejavu-core", "webkit2gtk-driver", "xauth", "xvfb"],
+  stories: ["dbus", "dbus-x11", "fonts-dejavu-core", "imagemagick", "webkit2gtk-driver", "xauth", "xvfb"],
 };
 
 /** Installs the Debian packages of these groups that are missing; says how where it cannot. */

@@ -17,7 +17,10 @@ use models::registry::{Entry, Pair, StartRequest};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
 }
 
 /// A family's golden folder.
@@ -61,7 +64,10 @@ pub fn arrays(path: &Path) -> HashMap<String, Array> {
 
 /// The registry row that knows a checkpoint.
 pub fn entry(checkpoint: &Checkpoint) -> &'static Entry {
-    FAMILIES.iter().find(|f| (f.knows)(checkpoint.model_type())).expect("a known family")
+    FAMILIES
+        .iter()
+        .find(|f| (f.knows)(checkpoint.model_type()))
+        .expect("a known family")
 }
 
 /// Loads a pair in f32. Without a drafter folder, the target's own head is used if it has one.
@@ -70,7 +76,10 @@ pub fn load(target: &Path, drafter: Option<&Path>) -> Box<dyn Pair> {
     let family = entry(&checkpoint);
     let separate = drafter.map(|d| Checkpoint::open(d).unwrap());
     let own = (family.head)(&checkpoint).map(|_| &checkpoint);
-    let options = LoadOptions { dtype: Some(Dtype::Float32), dry: false };
+    let options = LoadOptions {
+        dtype: Some(Dtype::Float32),
+        dry: false,
+    };
     (family.load)(&checkpoint, separate.as_ref().or(own), options).unwrap()
 }
 
@@ -87,7 +96,16 @@ pub struct Run {
 
 /// Generates `n` tokens.
 pub fn run(pair: &dyn Pair, prompt: &[u32], block: Option<usize>, sampling: &SamplingParams, n: usize) -> Run {
-    run_to(pair, prompt, block, sampling, Limits { max_tokens: n, eos: Vec::new() })
+    run_to(
+        pair,
+        prompt,
+        block,
+        sampling,
+        Limits {
+            max_tokens: n,
+            eos: Vec::new(),
+        },
+    )
 }
 
 /// Generates up to the limits.
@@ -110,7 +128,13 @@ pub fn run_to(
         }
     }
     let cache = decoder.finish().unwrap();
-    Run { tokens, accepted, drafted, cache, syncs: models::generate::sync_count() - before }
+    Run {
+        tokens,
+        accepted,
+        drafted,
+        cache,
+        syncs: models::generate::sync_count() - before,
+    }
 }
 
 /// Starts a decoder.
@@ -122,7 +146,17 @@ pub fn start<'a>(
     limits: Limits,
 ) -> Box<dyn Decoder + 'a> {
     let progress = &mut |_| ControlFlow::Continue(());
-    pair.start(sampler, StartRequest { prompt, block_size, limits, progress }).unwrap().expect("not stopped")
+    pair.start(
+        sampler,
+        StartRequest {
+            prompt,
+            block_size,
+            limits,
+            progress,
+        },
+    )
+    .unwrap()
+    .expect("not stopped")
 }
 
 /// The numbers of an array as f32.
@@ -136,7 +170,10 @@ pub fn floats(a: &Array) -> Vec<f32> {
 pub fn max_diff(a: &Array, b: &Array) -> f32 {
     let (a, b) = (floats(a), floats(b));
     assert_eq!(a.len(), b.len(), "sizes differ");
-    a.iter().zip(&b).map(|(x, y)| (x - y).abs()).fold(0.0, |m, d| if d > m || d.is_nan() { d } else { m })
+    a.iter()
+        .zip(&b)
+        .map(|(x, y)| (x - y).abs())
+        .fold(0.0, |m, d| if d > m || d.is_nan() { d } else { m })
 }
 
 /// Whether two arrays hold the same bits.
@@ -177,7 +214,12 @@ pub fn cache_difference(a: &Cache, b: &Cache) -> Option<String> {
 
 /// A list of ids in JSON.
 pub fn ids(value: &serde_json::Value) -> Vec<u32> {
-    value.as_array().expect("a list").iter().map(|v| v.as_u64().expect("an id") as u32).collect()
+    value
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|v| v.as_u64().expect("an id") as u32)
+        .collect()
 }
 
 /// Greedy, without anything else.

@@ -42,9 +42,7 @@ impl KvCache {
                     let missing = room - old.as_ref().map_or(0, |_| self.len);
                     let fresh = zeros(&[s[0], s[1], missing, s[3]], like.dtype())?;
                     match old {
-                        Some(old) => {
-                            Ok(mlx_rs::ops::concatenate(&[&slice(&old, 2, 0, self.len)?, &fresh], 2)?)
-                        }
+                        Some(old) => Ok(mlx_rs::ops::concatenate(&[&slice(&old, 2, 0, self.len)?, &fresh], 2)?),
                         None => Ok(fresh),
                     }
                 };
@@ -52,7 +50,10 @@ impl KvCache {
                 (grow(k, keys)?, grow(v, values)?)
             }
         };
-        let (k, v) = (slice_update(&k, keys, 2, self.len)?, slice_update(&v, values, 2, self.len)?);
+        let (k, v) = (
+            slice_update(&k, keys, 2, self.len)?,
+            slice_update(&v, values, 2, self.len)?,
+        );
         let views = (slice(&k, 2, 0, end)?, slice(&v, 2, 0, end)?);
         self.slabs = Some((k, v));
         self.len = end;

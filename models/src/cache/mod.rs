@@ -36,13 +36,19 @@ impl Cache {
     /// An empty cache of this many layers.
     #[must_use]
     pub fn new(layers: usize) -> Self {
-        Self { layers: vec![LayerCache::default(); layers], len: 0 }
+        Self {
+            layers: vec![LayerCache::default(); layers],
+            len: 0,
+        }
     }
 
     /// Where the sequence stands now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { layers: self.layers.iter().map(|l| (l.kv.len(), l.state.clone())).collect(), len: self.len }
+        Snapshot {
+            layers: self.layers.iter().map(|l| (l.kv.len(), l.state.clone())).collect(),
+            len: self.len,
+        }
     }
 
     /// Goes back to a snapshot of this cache.

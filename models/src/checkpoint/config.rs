@@ -15,14 +15,25 @@ pub(crate) fn read_json_object(dir: &Path, file: &str) -> Result<Option<Map<Stri
     let path = dir.join(file);
     let handle = match std::fs::File::open(&path) {
         Ok(handle) => handle,
-        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+        Err(e)
+            if matches!(
+                e.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(None);
         }
         Err(source) => return Err(Error::Io { path, source }),
     };
     let mut text = Vec::new();
-    handle.take(MAX_JSON_BYTES + 1).read_to_end(&mut text).map_err(|source| Error::Io { path, source })?;
-    let syntax = |message: String| Error::ConfigSyntax { file: file.to_owned(), message };
+    handle
+        .take(MAX_JSON_BYTES + 1)
+        .read_to_end(&mut text)
+        .map_err(|source| Error::Io { path, source })?;
+    let syntax = |message: String| Error::ConfigSyntax {
+        file: file.to_owned(),
+        message,
+    };
     if text.len() as u64 > MAX_JSON_BYTES {
         return Err(syntax(format!("it is larger than {} MB", MAX_JSON_BYTES >> 20)));
     }
@@ -55,7 +66,11 @@ impl<'a> Fields<'a> {
     /// A field's value error.
     #[must_use]
     pub fn error(name: &str, value: impl ToString, expected: impl Into<String>) -> Error {
-        Error::ConfigValue { field: name.to_owned(), value: value.to_string(), expected: expected.into() }
+        Error::ConfigValue {
+            field: name.to_owned(),
+            value: value.to_string(),
+            expected: expected.into(),
+        }
     }
 
     /// A nested object.
@@ -81,7 +96,9 @@ impl<'a> Fields<'a> {
         if !(min..=max).contains(&n) {
             return Err(Self::error(name, value, expected()));
         }
-        i32::try_from(n).map(Some).map_err(|_| Self::error(name, value, expected()))
+        i32::try_from(n)
+            .map(Some)
+            .map_err(|_| Self::error(name, value, expected()))
     }
 
     /// A required integer within `min..=max`.
@@ -89,7 +106,8 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// As [`Fields::int`], and when absent.
     pub fn required_int(&self, name: &str, min: i64, max: i64) -> Result<i32> {
-        self.int(name, min, max)?.ok_or_else(|| Self::error(name, "missing", format!("an integer from {min} to {max}")))
+        self.int(name, min, max)?
+            .ok_or_else(|| Self::error(name, "missing", format!("an integer from {min} to {max}")))
     }
 
     /// A finite number with `min < x <= max` or, where `inclusive`, `min <= x <= max`; `None` when absent.
@@ -140,7 +158,10 @@ impl<'a> Fields<'a> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let error = || Self::error(name, value, "a list of texts");
         let list = value.as_array().ok_or_else(error)?;
-        list.iter().map(|v| v.as_str().ok_or_else(error)).collect::<Result<Vec<_>>>().map(Some)
+        list.iter()
+            .map(|v| v.as_str().ok_or_else(error))
+            .collect::<Result<Vec<_>>>()
+            .map(Some)
     }
 
     /// Accepts the field only when it is absent or has this value: for switches whose other position is not built.

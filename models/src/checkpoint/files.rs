@@ -19,7 +19,12 @@ pub(super) struct Found {
 
 pub(super) fn discover(dir: &Path) -> Result<Found> {
     let present = safetensors_in(dir)?;
-    let mut found = Found { files: Vec::new(), tensors: BTreeMap::new(), stray: BTreeMap::new(), warnings: Vec::new() };
+    let mut found = Found {
+        files: Vec::new(),
+        tensors: BTreeMap::new(),
+        stray: BTreeMap::new(),
+        warnings: Vec::new(),
+    };
     let Some(index) = read_index(dir)? else {
         for name in &present {
             let tensors = found.scan(dir, name)?;
@@ -58,7 +63,9 @@ pub(super) fn discover(dir: &Path) -> Result<Found> {
         ));
         return Ok(found);
     }
-    Err(Error::ShardMissing { file: absent[0].clone() })
+    Err(Error::ShardMissing {
+        file: absent[0].clone(),
+    })
 }
 
 impl Found {
@@ -66,11 +73,27 @@ impl Found {
         let path = dir.join(name);
         let header = header::read(&path, name)?;
         let file = self.files.len();
-        self.files.push(WeightFile { name: name.to_owned(), path, metadata: header.metadata, bytes: header.bytes });
+        self.files.push(WeightFile {
+            name: name.to_owned(),
+            path,
+            metadata: header.metadata,
+            bytes: header.bytes,
+        });
         Ok(header
             .tensors
             .into_iter()
-            .map(|(name, dtype, shape, start, bytes)| (name, TensorInfo { file, dtype, shape, start, bytes }))
+            .map(|(name, dtype, shape, start, bytes)| {
+                (
+                    name,
+                    TensorInfo {
+                        file,
+                        dtype,
+                        shape,
+                        start,
+                        bytes,
+                    },
+                )
+            })
             .collect())
     }
 }
@@ -83,7 +106,9 @@ fn scan_stray(found: &mut Found, dir: &Path, name: &str) {
                 found.stray.entry(tensor).or_insert(info);
             }
         }
-        Err(e) => found.warnings.push(format!("`{name}` is not in the index and was left out: {e}")),
+        Err(e) => found
+            .warnings
+            .push(format!("`{name}` is not in the index and was left out: {e}")),
     }
 }
 
@@ -106,11 +131,16 @@ fn merge(
 }
 
 fn safetensors_in(dir: &Path) -> Result<BTreeSet<String>> {
-    let io = |source| Error::Io { path: dir.to_path_buf(), source };
+    let io = |source| Error::Io {
+        path: dir.to_path_buf(),
+        source,
+    };
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(dir).map_err(io)? {
         let entry = entry.map_err(io)?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
         // `consolidated` is another format's copy of the same weights; dot files are unfinished downloads.
         let wanted = name.ends_with(".safetensors") && !name.starts_with('.') && name != "consolidated.safetensors";
         if wanted && entry.path().is_file() {
@@ -122,7 +152,10 @@ fn safetensors_in(dir: &Path) -> Result<BTreeSet<String>> {
 
 /// Tensor name to file name.
 fn read_index(dir: &Path) -> Result<Option<BTreeMap<String, String>>> {
-    let invalid = |message: String| Error::IndexInvalid { file: INDEX.to_owned(), message };
+    let invalid = |message: String| Error::IndexInvalid {
+        file: INDEX.to_owned(),
+        message,
+    };
     let object = match config::read_json_object(dir, INDEX) {
         Ok(Some(object)) => object,
         Ok(None) => return Ok(None),
@@ -135,12 +168,16 @@ fn read_index(dir: &Path) -> Result<Option<BTreeMap<String, String>>> {
         .ok_or_else(|| invalid("it has no `weight_map`".to_owned()))?;
     let mut index = BTreeMap::new();
     for (tensor, file) in map {
-        let file = file.as_str().ok_or_else(|| invalid(format!("`{tensor}` names no file")))?;
+        let file = file
+            .as_str()
+            .ok_or_else(|| invalid(format!("`{tensor}` names no file")))?;
         if !is_inside(file) {
             return Err(Error::UnsafePath { path: file.to_owned() });
         }
         if !file.ends_with(".safetensors") {
-            return Err(invalid(format!("`{tensor}` is in `{file}`, which is not a safetensors file")));
+            return Err(invalid(format!(
+                "`{tensor}` is in `{file}`, which is not a safetensors file"
+            )));
         }
         index.insert(tensor.clone(), file.to_owned());
     }

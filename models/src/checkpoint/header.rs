@@ -22,8 +22,14 @@ pub(super) struct Header {
 
 /// Reads the header of `path`, called `name` in errors.
 pub(super) fn read(path: &Path, name: &str) -> Result<Header> {
-    let io = |source| Error::Io { path: path.to_path_buf(), source };
-    let corrupt = |message: String| Error::FileCorrupt { file: name.to_owned(), message };
+    let io = |source| Error::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    let corrupt = |message: String| Error::FileCorrupt {
+        file: name.to_owned(),
+        message,
+    };
     let mut file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     if !meta.is_file() {
@@ -41,12 +47,15 @@ pub(super) fn read(path: &Path, name: &str) -> Result<Header> {
     }
     // Checked before anything of this size is allocated.
     if header_bytes > MAX_HEADER_BYTES || header_bytes > bytes - 8 {
-        return Err(corrupt(format!("its header claims {header_bytes} bytes, the file has {bytes}")));
+        return Err(corrupt(format!(
+            "its header claims {header_bytes} bytes, the file has {bytes}"
+        )));
     }
     let mut buffer = Vec::with_capacity(header_bytes as usize);
     file.take(header_bytes).read_to_end(&mut buffer).map_err(io)?;
     // Parsing checks that each tensor's bytes fit its shape and that the data is covered without gaps or overlaps.
-    let header: Metadata = serde_json::from_slice(&buffer).map_err(|e| corrupt(format!("its header is broken: {e}")))?;
+    let header: Metadata =
+        serde_json::from_slice(&buffer).map_err(|e| corrupt(format!("its header is broken: {e}")))?;
     let start = 8 + header_bytes;
     let mut tensors = Vec::new();
     let mut end = 0u64;
@@ -61,5 +70,9 @@ pub(super) fn read(path: &Path, name: &str) -> Result<Header> {
             u128::from(start) + u128::from(end)
         )));
     }
-    Ok(Header { metadata: header.metadata().clone().unwrap_or_default(), tensors, bytes })
+    Ok(Header {
+        metadata: header.metadata().clone().unwrap_or_default(),
+        tensors,
+        bytes,
+    })
 }

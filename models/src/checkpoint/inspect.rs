@@ -75,7 +75,11 @@ pub struct Problem {
 
 impl From<&Error> for Problem {
     fn from(e: &Error) -> Self {
-        Self { kind: e.kind(), message: e.to_string(), hint: e.hint() }
+        Self {
+            kind: e.kind(),
+            message: e.to_string(),
+            hint: e.hint(),
+        }
     }
 }
 
@@ -85,13 +89,16 @@ impl From<&Error> for Problem {
 /// [`Error::UnsupportedModel`], naming the type.
 pub(crate) fn family_of(checkpoint: &Checkpoint) -> Result<&'static Entry> {
     let model_type = checkpoint.model_type();
-    FAMILIES.iter().find(|f| (f.knows)(model_type)).ok_or_else(|| Error::UnsupportedModel {
-        message: if model_type.is_empty() {
-            "config.json has no `model_type`".to_owned()
-        } else {
-            format!("`model_type` {model_type} is not a model this engine runs")
-        },
-    })
+    FAMILIES
+        .iter()
+        .find(|f| (f.knows)(model_type))
+        .ok_or_else(|| Error::UnsupportedModel {
+            message: if model_type.is_empty() {
+                "config.json has no `model_type`".to_owned()
+            } else {
+                format!("`model_type` {model_type} is not a model this engine runs")
+            },
+        })
 }
 
 /// Looks at a folder.
@@ -101,7 +108,9 @@ pub(crate) fn family_of(checkpoint: &Checkpoint) -> Result<&'static Entry> {
 pub fn inspect(dir: &Path) -> Result<Inspection> {
     let checkpoint = Checkpoint::open(dir)?;
     let mut problems = Vec::new();
-    let family = family_of(&checkpoint).map_err(|e| problems.push(Problem::from(&e))).ok();
+    let family = family_of(&checkpoint)
+        .map_err(|e| problems.push(Problem::from(&e)))
+        .ok();
     let head = family.and_then(|f| (f.head)(&checkpoint));
     let standalone = head.as_ref().is_some_and(|h| h.standalone);
     let note_problem = |problems: &mut Vec<Problem>, e: Error| problems.push(Problem::from(&e));
@@ -157,11 +166,20 @@ fn mtp(head: Option<crate::family::HeadLocation>) -> MtpInspection {
         };
     };
     let (location, note) = if head.standalone {
-        (MtpLocation::Drafter, "an MTP head alone: load it as the drafter of its target")
+        (
+            MtpLocation::Drafter,
+            "an MTP head alone: load it as the drafter of its target",
+        )
     } else if head.stray {
         (MtpLocation::Stray, "an MTP head in a file beside the target's index")
     } else {
         (MtpLocation::Own, "an MTP head inside the target's own files")
     };
-    MtpInspection { present: true, location, tensors: head.tensors, files: head.files, note: note.to_owned() }
+    MtpInspection {
+        present: true,
+        location,
+        tensors: head.tensors,
+        files: head.files,
+        note: note.to_owned(),
+    }
 }

@@ -87,7 +87,10 @@ impl Checkpoint {
     /// `model_type`, or an empty text.
     #[must_use]
     pub fn model_type(&self) -> &str {
-        self.config.get("model_type").and_then(serde_json::Value::as_str).unwrap_or_default()
+        self.config
+            .get("model_type")
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default()
     }
 
     /// The file that holds a tensor.
@@ -105,7 +108,13 @@ impl Checkpoint {
 
 fn missing_config(dir: &Path) -> Error {
     match std::fs::metadata(dir) {
-        Err(source) => Error::Io { path: dir.to_path_buf(), source },
-        Ok(_) => Error::ConfigMissing { file: "config.json".to_owned(), dir: dir.to_path_buf() },
+        Err(source) => Error::Io {
+            path: dir.to_path_buf(),
+            source,
+        },
+        Ok(_) => Error::ConfigMissing {
+            file: "config.json".to_owned(),
+            dir: dir.to_path_buf(),
+        },
     }
 }

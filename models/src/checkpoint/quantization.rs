@@ -36,7 +36,9 @@ impl Mode {
             "mxfp4" => Ok(Mode::Mxfp4),
             "mxfp8" => Ok(Mode::Mxfp8),
             "nvfp4" => Ok(Mode::Nvfp4),
-            other => Err(Error::UnsupportedQuantization { method: other.to_owned() }),
+            other => Err(Error::UnsupportedQuantization {
+                method: other.to_owned(),
+            }),
         }
     }
 }
@@ -54,7 +56,13 @@ pub struct QuantizationSpec {
 
 impl std::fmt::Display for QuantizationSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}-bit, groups of {}", self.mode.as_str(), self.bits, self.group_size)
+        write!(
+            f,
+            "{} {}-bit, groups of {}",
+            self.mode.as_str(),
+            self.bits,
+            self.group_size
+        )
     }
 }
 
@@ -72,11 +80,18 @@ impl Quantization {
     /// A method this engine does not read, by name, and values no mode has.
     pub fn read(config: &Map<String, Value>) -> Result<Self> {
         for key in ["quantization", "quantization_config"] {
-            let holder = [config, config.get("text_config").and_then(Value::as_object).unwrap_or(config)];
+            let holder = [
+                config,
+                config.get("text_config").and_then(Value::as_object).unwrap_or(config),
+            ];
             for object in holder {
-                let Some(block) = Fields::new(object).object(key)? else { continue };
+                let Some(block) = Fields::new(object).object(key)? else {
+                    continue;
+                };
                 if let Some(method) = block.text("quant_method")? {
-                    return Err(Error::UnsupportedQuantization { method: method.to_owned() });
+                    return Err(Error::UnsupportedQuantization {
+                        method: method.to_owned(),
+                    });
                 }
                 if let Some(Value::Object(block)) = object.get(key) {
                     return Self::parse(block);
@@ -142,8 +157,12 @@ fn spec(fields: Fields<'_>, base: Option<QuantizationSpec>) -> Result<Quantizati
         Mode::Nvfp4 => (4, 16),
     };
     let base = base.filter(|b| b.mode == mode);
-    let bits = fields.int("bits", 1, 32)?.unwrap_or(base.map_or(default_bits, |b| b.bits));
-    let group_size = fields.int("group_size", 1, 4096)?.unwrap_or(base.map_or(default_group, |b| b.group_size));
+    let bits = fields
+        .int("bits", 1, 32)?
+        .unwrap_or(base.map_or(default_bits, |b| b.bits));
+    let group_size = fields
+        .int("group_size", 1, 4096)?
+        .unwrap_or(base.map_or(default_group, |b| b.group_size));
     let allowed = match mode {
         Mode::Affine => [2, 3, 4, 5, 6, 8].contains(&bits) && [32, 64, 128].contains(&group_size),
         _ => bits == default_bits && group_size == default_group,
@@ -153,7 +172,11 @@ fn spec(fields: Fields<'_>, base: Option<QuantizationSpec>) -> Result<Quantizati
             Mode::Affine if ![2, 3, 4, 5, 6, 8].contains(&bits) => ("bits", bits, "2, 3, 4, 5, 6 or 8".to_owned()),
             Mode::Affine => ("group_size", group_size, "32, 64 or 128".to_owned()),
             _ if bits != default_bits => ("bits", bits, format!("{default_bits} for {}", mode.as_str())),
-            _ => ("group_size", group_size, format!("{default_group} for {}", mode.as_str())),
+            _ => (
+                "group_size",
+                group_size,
+                format!("{default_group} for {}", mode.as_str()),
+            ),
         };
         return Err(Fields::error(field, value, expected));
     }

@@ -103,12 +103,13 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// Missing, another shape, an element type this engine does not read, or unreadable data.
     pub fn take_raw(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
-        let (source, info) =
-            self.entries.remove(name).ok_or_else(|| Error::TensorMissing { name: self.source_name(name) })?;
+        let (source, info) = self.entries.remove(name).ok_or_else(|| Error::TensorMissing {
+            name: self.source_name(name),
+        })?;
         let dtype = mlx_dtype(info.dtype).ok_or_else(|| match info.dtype {
-            safetensors::Dtype::F8_E4M3 | safetensors::Dtype::F8_E5M2 => {
-                Error::UnsupportedQuantization { method: format!("fp8 (tensor `{source}`)") }
-            }
+            safetensors::Dtype::F8_E4M3 | safetensors::Dtype::F8_E5M2 => Error::UnsupportedQuantization {
+                method: format!("fp8 (tensor `{source}`)"),
+            },
             other => Error::TensorShape {
                 name: source.clone(),
                 found: format!("{other:?}"),
@@ -166,7 +167,11 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// What MLX says.
     pub fn convert(&self, raw: Array, dtype: Dtype) -> Result<Array> {
-        let out = if raw.dtype() == dtype { raw } else { raw.as_dtype(dtype)? };
+        let out = if raw.dtype() == dtype {
+            raw
+        } else {
+            raw.as_dtype(dtype)?
+        };
         self.settle(out)
     }
 
@@ -203,13 +208,20 @@ impl<'a> Weights<'a> {
         let scales_name = format!("{path}.scales");
         if !self.contains(&scales_name) {
             if self.contains(&format!("{path}.weight_scale_inv")) {
-                return Err(Error::UnsupportedQuantization { method: "fp8 (block-scaled)".to_owned() });
+                return Err(Error::UnsupportedQuantization {
+                    method: "fp8 (block-scaled)".to_owned(),
+                });
             }
-            return Ok(Linear::Dense { weight: self.take(&weight_name, &with(input))? });
+            return Ok(Linear::Dense {
+                weight: self.take(&weight_name, &with(input))?,
+            });
         }
         let spec = self.spec(path)?;
         self.check_packing(&weight_name, &scales_name, spec, input)?;
-        let weight = self.take_raw(&weight_name, &with(input / 32 * spec.bits + input % 32 * spec.bits / 32))?;
+        let weight = self.take_raw(
+            &weight_name,
+            &with(input / 32 * spec.bits + input % 32 * spec.bits / 32),
+        )?;
         let groups = with(input / spec.group_size);
         let (scales, biases) = match spec.mode {
             Mode::Affine => {
@@ -219,7 +231,12 @@ impl<'a> Weights<'a> {
             _ => (self.take_raw(&scales_name, &groups)?, None),
         };
         let weight = self.settle(weight)?;
-        Ok(Linear::Quantized { weight, scales: self.settle(scales)?, biases, spec })
+        Ok(Linear::Quantized {
+            weight,
+            scales: self.settle(scales)?,
+            biases,
+            spec,
+        })
     }
 
     /// Takes token vectors `[vocabulary, hidden]`.
@@ -260,7 +277,9 @@ impl<'a> Weights<'a> {
 
     /// Bits and group size must be what the shapes say, or the numbers would be misread.
     fn check_packing(&self, weight: &str, scales: &str, spec: QuantizationSpec, input: i32) -> Result<()> {
-        let (Some(w), Some(s)) = (self.info(weight), self.info(scales)) else { return Ok(()) };
+        let (Some(w), Some(s)) = (self.info(weight), self.info(scales)) else {
+            return Ok(());
+        };
         let last = |t: &TensorInfo| t.shape.last().map_or(0, |n| *n as i64);
         let fits = i64::from(input) * i64::from(spec.bits) == last(w) * 32
             && last(s) * i64::from(spec.group_size) == i64::from(input);
@@ -285,13 +304,19 @@ impl<'a> Weights<'a> {
             return source.clone();
         }
         // A neighbour that is there shows the prefix of this layout.
-        let prefix = self.entries.iter().find_map(|(ours, (source, _))| source.strip_suffix(ours.as_str()));
+        let prefix = self
+            .entries
+            .iter()
+            .find_map(|(ours, (source, _))| source.strip_suffix(ours.as_str()));
         format!("{}{name}", prefix.unwrap_or_default())
     }
 
     fn read(&mut self, info: &TensorInfo) -> Result<Vec<u8>> {
         let file = self.checkpoint.file_of(info);
-        let io = |source| Error::Io { path: file.path.clone(), source };
+        let io = |source| Error::Io {
+            path: file.path.clone(),
+            source,
+        };
         let handle = match self.open.entry(info.file) {
             std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
             std::collections::hash_map::Entry::Vacant(e) => e.insert(File::open(&file.path).map_err(io)?),

@@ -17,6 +17,8 @@ impl<F: FnMut(GenerationEvent) -> ControlFlow<()> + Send> Sink for F {
 
 /// One step of a generation.
 #[derive(Debug, Clone)]
+// Rounds are almost all there is; a box would cost each of them an allocation.
+#[allow(clippy::large_enum_variant)]
 pub enum GenerationEvent {
     /// The prompt is being read.
     Prefill {

@@ -80,7 +80,11 @@ impl Figures {
             prefill_ms: self.first.map_or(0.0, |t| ms(self.prefill, t)),
             ttft_ms,
             decode_ms,
-            decode_tokens_per_second: if decode_ms > 0.0 { after_first / decode_ms * 1e3 } else { 0.0 },
+            decode_tokens_per_second: if decode_ms > 0.0 {
+                after_first / decode_ms * 1e3
+            } else {
+                0.0
+            },
             speculation: self.speculation(),
         }
     }
@@ -93,11 +97,19 @@ impl Figures {
             enabled,
             reason: self.reason.clone(),
             block_size: self.block_size.unwrap_or(1),
-            rounds: if enabled { self.accepted_per_round.len() } else { self.plain_rounds },
+            rounds: if enabled {
+                self.accepted_per_round.len()
+            } else {
+                self.plain_rounds
+            },
             drafted: self.drafted,
             accepted,
             acceptance_rate: ratio(accepted, self.drafted),
-            tokens_per_round: if enabled { ratio(self.round_tokens, self.accepted_per_round.len()) } else { 1.0 },
+            tokens_per_round: if enabled {
+                ratio(self.round_tokens, self.accepted_per_round.len())
+            } else {
+                1.0
+            },
             accepted_per_round: self.accepted_per_round.clone(),
             acceptance_by_position: self.positions.iter().map(|(p, k)| ratio(*k, *p)).collect(),
         }

@@ -36,10 +36,17 @@ pub(super) struct TextParts {
 
 impl TextParts {
     fn load(dir: &Path, warnings: &mut Vec<String>) -> Result<Self> {
-        let tokenizer = if dir.join("tokenizer.json").is_file() { Some(Tokenizer::load(dir)?) } else { None };
+        let tokenizer = if dir.join("tokenizer.json").is_file() {
+            Some(Tokenizer::load(dir)?)
+        } else {
+            None
+        };
         let eos = EndTokens::load(dir, |token| tokenizer.as_ref().and_then(|t| t.token_id(token)))?;
         warnings.extend(eos.warnings);
-        let config = read_json_object(dir, "tokenizer_config.json").ok().flatten().unwrap_or_default();
+        let config = read_json_object(dir, "tokenizer_config.json")
+            .ok()
+            .flatten()
+            .unwrap_or_default();
         let special = ["bos_token", "eos_token", "unk_token", "pad_token"]
             .into_iter()
             .filter_map(|name| {
@@ -50,7 +57,11 @@ impl TextParts {
             .collect();
         Ok(Self {
             format: tokenizer.as_ref().map_or(OutputFormat::Plain, OutputFormat::of),
-            template: if tokenizer.is_some() { ChatTemplate::load(dir)? } else { None },
+            template: if tokenizer.is_some() {
+                ChatTemplate::load(dir)?
+            } else {
+                None
+            },
             tokenizer,
             eos: eos.ids,
             special,
@@ -77,25 +88,38 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let own = own.filter(|_| request.draft_kind != DraftKind::None);
     let drafter = separate.as_ref().or(own.as_ref().map(|_| &checkpoint));
     if drafter.is_none() && request.draft_kind == DraftKind::Mtp {
-        return Err(Error::TensorMissing { name: "mtp.fc.weight".to_owned() });
+        return Err(Error::TensorMissing {
+            name: "mtp.fc.weight".to_owned(),
+        });
     }
     let device = ffi::device_name();
-    let options = LoadOptions { dtype: dtype(request.dtype, device), dry: false };
+    let options = LoadOptions {
+        dtype: dtype(request.dtype, device),
+        dry: false,
+    };
     let pair = (family.load)(&checkpoint, drafter, options)?;
     if let Some(extra) = drafter.filter(|_| separate.is_some()) {
         warnings.extend(extra.warnings.iter().cloned());
     }
     let state = match (pair.block_size(), &separate, &own) {
-        (Some(block_size), Some(head), _) => {
-            DrafterState::Ready { source: format!("MTP head in `{}`", head.dir.display()), block_size }
-        }
+        (Some(block_size), Some(head), _) => DrafterState::Ready {
+            source: format!("MTP head in `{}`", head.dir.display()),
+            block_size,
+        },
         (Some(block_size), None, Some(head)) => {
-            let place = if head.stray { "beside the index" } else { "in the model's own files" };
-            DrafterState::Ready { source: format!("MTP head {place} ({})", head.files.join(", ")), block_size }
+            let place = if head.stray {
+                "beside the index"
+            } else {
+                "in the model's own files"
+            };
+            DrafterState::Ready {
+                source: format!("MTP head {place} ({})", head.files.join(", ")),
+                block_size,
+            }
         }
-        _ if request.draft_kind == DraftKind::None => {
-            DrafterState::Unavailable { reason: "loaded without a drafter, as asked".to_owned() }
-        }
+        _ if request.draft_kind == DraftKind::None => DrafterState::Unavailable {
+            reason: "loaded without a drafter, as asked".to_owned(),
+        },
         _ => DrafterState::Unavailable {
             reason: "this model's files hold no MTP head; load its drafter beside it to speculate".to_owned(),
         },
@@ -120,7 +144,12 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         memory_bytes: mlx_rs::memory::active_memory().unwrap_or_default() as u64,
         warnings,
     };
-    Ok(Model { request: request.clone(), pair, text, loaded })
+    Ok(Model {
+        request: request.clone(),
+        pair,
+        text,
+        loaded,
+    })
 }
 
 /// The checkpoint's own sampling settings over this engine's.
@@ -129,7 +158,11 @@ fn defaults(dir: &Path, warnings: &mut Vec<String>) -> SamplingParams {
     warnings.extend(file.warnings);
     let base = SamplingParams::default();
     SamplingParams {
-        temperature: if file.do_sample == Some(false) { 0.0 } else { file.temperature.unwrap_or(base.temperature) },
+        temperature: if file.do_sample == Some(false) {
+            0.0
+        } else {
+            file.temperature.unwrap_or(base.temperature)
+        },
         top_p: file.top_p.unwrap_or(base.top_p),
         top_k: file.top_k.map_or(base.top_k, |k| k as usize),
         min_p: file.min_p.unwrap_or(base.min_p),

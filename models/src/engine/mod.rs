@@ -10,8 +10,7 @@ mod turn;
 mod worker;
 
 pub use event::{
-    DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink,
-    SpeculationStats,
+    DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
 };
 pub use request::{
     ActivationDtype, DraftKind, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role, SamplingParams,
@@ -42,7 +41,11 @@ impl Drop for Shared {
         let (closed, _) = mpsc::channel();
         drop(std::mem::replace(&mut worker.commands, closed));
         // The last handle may be dropped with a sink, on the thread itself, which then ends by itself.
-        if let Some(thread) = worker.thread.take().filter(|t| t.thread().id() != std::thread::current().id()) {
+        if let Some(thread) = worker
+            .thread
+            .take()
+            .filter(|t| t.thread().id() != std::thread::current().id())
+        {
             // A panic in it was answered as an error already.
             let _ = thread.join();
         }
@@ -59,7 +62,12 @@ impl Engine {
     /// Starts the engine thread. Nothing is loaded.
     #[must_use]
     pub fn start() -> Self {
-        Self { shared: Arc::new(Shared { worker: Mutex::new(worker::spawn()), generating: AtomicBool::new(false) }) }
+        Self {
+            shared: Arc::new(Shared {
+                worker: Mutex::new(worker::spawn()),
+                generating: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// Loads a pair in place of what was loaded. Blocks until it is ready.
@@ -108,5 +116,7 @@ impl Engine {
 }
 
 fn lost() -> Error {
-    Error::EngineLost { message: "its thread ended without an answer".to_owned() }
+    Error::EngineLost {
+        message: "its thread ended without an answer".to_owned(),
+    }
 }

@@ -31,12 +31,19 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
     let prompt = prepare(&model.text, request)?;
     let context = model.pair.context();
     if prompt.ids.len() >= context {
-        return Err(Error::ContextFull { prompt: prompt.ids.len(), context });
+        return Err(Error::ContextFull {
+            prompt: prompt.ids.len(),
+            context,
+        });
     }
     let room = context - prompt.ids.len();
     let limits = Limits {
         max_tokens: request.max_tokens.map_or(room, |n| n.min(room)),
-        eos: if request.ignore_eos { Vec::new() } else { model.text.eos.clone() },
+        eos: if request.ignore_eos {
+            Vec::new()
+        } else {
+            model.text.eos.clone()
+        },
     };
     let (block_size, reason) = speculation(model, request.speculation)?;
     let mut figures = Figures::new(start, prompt.ids.len(), block_size, reason);
@@ -47,7 +54,12 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
     let started = if progress(0).is_break() {
         None
     } else {
-        let request = StartRequest { prompt: &prompt.ids, block_size, limits, progress: &mut progress };
+        let request = StartRequest {
+            prompt: &prompt.ids,
+            block_size,
+            limits,
+            progress: &mut progress,
+        };
         model.pair.start(&sampler, request)?
     };
     let Some(mut decoder) = started else {
@@ -62,7 +74,11 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
         let event = GenerationEvent::Round {
             reasoning: delta.reasoning,
             answer: delta.answer,
-            round: RoundStats { drafted: round.drafted, accepted: round.accepted.min(kept), tokens: round.tokens },
+            round: RoundStats {
+                drafted: round.drafted,
+                accepted: round.accepted.min(kept),
+                tokens: round.tokens,
+            },
             stats: figures.stats(reply.tokens.len()),
         };
         let flow = sink.event(event);
@@ -80,7 +96,9 @@ fn speculation(model: &Model, asked: Speculation) -> Result<(Option<usize>, Opti
     if let Speculation::Block(size) = asked
         && !(2..=MAX_BLOCK_SIZE).contains(&size)
     {
-        return Err(Error::Usage { message: format!("block size is {size}, but must be from 2 to {MAX_BLOCK_SIZE}") });
+        return Err(Error::Usage {
+            message: format!("block size is {size}, but must be from 2 to {MAX_BLOCK_SIZE}"),
+        });
     }
     Ok(match (asked, &model.loaded.drafter) {
         (Speculation::Off, _) => (None, Some("speculation is switched off".to_owned())),
@@ -93,20 +111,33 @@ fn speculation(model: &Model, asked: Speculation) -> Result<(Option<usize>, Opti
 fn prepare(parts: &TextParts, request: &GenerateRequest) -> Result<Prepared> {
     let (messages, tools) = match &request.prompt {
         Prompt::Ids(ids) => {
-            return Ok(Prepared { ids: ids.clone(), text: String::new(), tools: None, chat: false });
+            return Ok(Prepared {
+                ids: ids.clone(),
+                text: String::new(),
+                tools: None,
+                chat: false,
+            });
         }
         Prompt::Raw(text) => {
             let ids = tokenizer(parts)?.encode(text)?;
-            return Ok(Prepared { ids, text: text.clone(), tools: None, chat: false });
+            return Ok(Prepared {
+                ids,
+                text: text.clone(),
+                tools: None,
+                chat: false,
+            });
         }
         Prompt::Messages(messages) => (messages.iter().map(template_message).collect(), None),
-        Prompt::Json(Value::Object(object)) => {
-            (object.get("messages").cloned().unwrap_or(Value::Null), object.get("tools").cloned())
-        }
+        Prompt::Json(Value::Object(object)) => (
+            object.get("messages").cloned().unwrap_or(Value::Null),
+            object.get("tools").cloned(),
+        ),
         Prompt::Json(messages) => (messages.clone(), None),
     };
     if !messages.is_array() {
-        return Err(Error::Usage { message: "messages must be a list of objects with role and content".to_owned() });
+        return Err(Error::Usage {
+            message: "messages must be a list of objects with role and content".to_owned(),
+        });
     }
     let tokenizer = tokenizer(parts)?;
     let template = parts.template.as_ref().ok_or(Error::TemplateMissing)?;
@@ -122,7 +153,12 @@ fn prepare(parts: &TextParts, request: &GenerateRequest) -> Result<Prepared> {
         vars: &vars,
         now: None,
     })?;
-    Ok(Prepared { ids: tokenizer.encode(&text)?, text, tools, chat: true })
+    Ok(Prepared {
+        ids: tokenizer.encode(&text)?,
+        text,
+        tools,
+        chat: true,
+    })
 }
 
 fn tokenizer(parts: &TextParts) -> Result<&crate::text::Tokenizer> {
@@ -154,7 +190,11 @@ impl<'m> Reply<'m> {
         if parts.tokenizer.is_none() && request.stop.iter().any(|s| !s.is_empty()) {
             tokenizer(parts)?;
         }
-        let format = if prompt.chat { parts.format } else { crate::text::OutputFormat::Plain };
+        let format = if prompt.chat {
+            parts.format
+        } else {
+            crate::text::OutputFormat::Plain
+        };
         Ok(Self {
             parts,
             stream: TextStream::new(&request.stop),
@@ -177,7 +217,12 @@ impl<'m> Reply<'m> {
                 break;
             }
             self.tokens.push(*token);
-            let piece = self.parts.tokenizer.as_ref().map(|t| t.token_bytes(*token)).unwrap_or_default();
+            let piece = self
+                .parts
+                .tokenizer
+                .as_ref()
+                .map(|t| t.token_bytes(*token))
+                .unwrap_or_default();
             if self.stream.push(&piece, &mut self.text) == ControlFlow::Break(()) {
                 finish = Some(FinishReason::Stop);
                 break;

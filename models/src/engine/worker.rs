@@ -25,10 +25,15 @@ pub(super) struct Worker {
 /// Starts the thread; it ends when the inbox is dropped.
 pub(super) fn spawn() -> Worker {
     let (sender, commands) = mpsc::channel();
-    let thread = std::thread::Builder::new().name("engine".to_owned()).stack_size(16 << 20);
+    let thread = std::thread::Builder::new()
+        .name("engine".to_owned())
+        .stack_size(16 << 20);
     // Without a thread the receiver is gone and every call answers `EngineLost`.
     let thread = thread.spawn(move || run(&commands)).ok();
-    Worker { commands: sender, thread }
+    Worker {
+        commands: sender,
+        thread,
+    }
 }
 
 fn run(commands: &mpsc::Receiver<Command>) {

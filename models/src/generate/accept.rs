@@ -29,7 +29,10 @@ mod tests {
     use super::*;
 
     fn verdict(tokens: &[u32], accepted: usize) -> Verdict {
-        Verdict { tokens: tokens.to_vec(), accepted }
+        Verdict {
+            tokens: tokens.to_vec(),
+            accepted,
+        }
     }
 
     #[test]

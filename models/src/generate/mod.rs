@@ -64,5 +64,7 @@ pub fn sync_count() -> usize {
 fn read_ids(ids: &Array) -> Result<Vec<u32>> {
     SYNCS.with(|s| s.set(s.get() + 1));
     ids.eval()?;
-    ids.try_as_slice::<u32>().map(<[u32]>::to_vec).map_err(|e| Error::backend(&e.to_string()))
+    ids.try_as_slice::<u32>()
+        .map(<[u32]>::to_vec)
+        .map_err(|e| Error::backend(&e.to_string()))
 }

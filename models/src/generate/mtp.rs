@@ -95,7 +95,10 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             self.next = Next::Nothing;
             return Ok(());
         }
-        let state = self.state.as_mut().ok_or_else(|| Error::backend("drafting after a failed round"))?;
+        let state = self
+            .state
+            .as_mut()
+            .ok_or_else(|| Error::backend("drafting after a failed round"))?;
         let (sampler, position) = (self.sampler, self.position);
         let mut history = self.counts.clone();
         let proposed = self.drafter.draft(self.target, state, drafts, &mut |logits, i| {
@@ -110,7 +113,11 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         let packed = ops::concatenate(&[proposed, choices, flags], 1)?;
         let extra = self.drafter.arrays(state);
         transforms::async_eval(std::iter::once(&packed).chain(self.cache.arrays()).chain(extra))?;
-        self.next = Next::Round(Box::new(Pending { verified, drafts, packed }));
+        self.next = Next::Round(Box::new(Pending {
+            verified,
+            drafts,
+            packed,
+        }));
         Ok(())
     }
 
@@ -120,25 +127,39 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         self.given = 1;
         self.queue(&bonus)?;
         let read = read_ids(first)?;
-        let &[token, good] = read.as_slice() else { return Err(Error::backend("a token has no id")) };
+        let &[token, good] = read.as_slice() else {
+            return Err(Error::backend("a token has no id"));
+        };
         if good == 0 {
-            return Err(Error::NonFiniteLogits { position: self.position - 1 });
+            return Err(Error::NonFiniteLogits {
+                position: self.position - 1,
+            });
         }
         if self.limits.eos.contains(&token) {
             self.drop_queued()?;
         }
-        Ok(Round { tokens: vec![token], drafted: 0, accepted: 0 })
+        Ok(Round {
+            tokens: vec![token],
+            drafted: 0,
+            accepted: 0,
+        })
     }
 
     fn round(&mut self, pending: &Pending<T::Capture>) -> Result<Round> {
         let k = pending.drafts;
         let read = read_ids(&pending.packed)?;
-        let (drafts, rest) = read.split_at_checked(k).ok_or_else(|| Error::backend("a round lacks drafts"))?;
-        let (choices, flags) = rest.split_at_checked(k + 1).ok_or_else(|| Error::backend("a round lacks choices"))?;
+        let (drafts, rest) = read
+            .split_at_checked(k)
+            .ok_or_else(|| Error::backend("a round lacks drafts"))?;
+        let (choices, flags) = rest
+            .split_at_checked(k + 1)
+            .ok_or_else(|| Error::backend("a round lacks choices"))?;
         let verdict = accept(drafts, choices, self.limits.max_tokens - self.given, &self.limits.eos);
         // Rows past the kept ones may score anything: their context was wrong.
         if let Some(row) = flags.iter().take(verdict.tokens.len()).position(|good| *good == 0) {
-            return Err(Error::NonFiniteLogits { position: self.position + row });
+            return Err(Error::NonFiniteLogits {
+                position: self.position + row,
+            });
         }
         let keep = verdict.tokens.len();
         self.target.rewind(&mut self.cache, &pending.verified, keep)?;
@@ -146,7 +167,10 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             return Err(Error::backend("a round without tokens"));
         };
         let state = self.state.take().ok_or_else(|| Error::backend("committing twice"))?;
-        self.state = Some(self.drafter.commit(self.target, state, &pending.verified.hidden, kept, bonus)?);
+        self.state = Some(
+            self.drafter
+                .commit(self.target, state, &pending.verified.hidden, kept, bonus)?,
+        );
         self.given += keep;
         self.position += keep;
         if self.counts.is_some() {
@@ -158,7 +182,11 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             self.limits.max_tokens = self.given;
         }
         self.queue(&Array::from_slice(&[bonus], &[1, 1]))?;
-        Ok(Round { tokens: verdict.tokens, drafted: k, accepted: verdict.accepted })
+        Ok(Round {
+            tokens: verdict.tokens,
+            drafted: k,
+            accepted: verdict.accepted,
+        })
     }
 
     /// Undoes a round that was queued and is not wanted.

@@ -79,7 +79,9 @@ fn choose<T: Target>(
 
 impl<T: Target> Decoder for Plain<'_, T> {
     fn next_round(&mut self) -> Result<Option<Round>> {
-        let Some(queued) = self.queued.take() else { return Ok(None) };
+        let Some(queued) = self.queued.take() else {
+            return Ok(None);
+        };
         if self.given >= self.limits.max_tokens {
             self.queued = Some(queued);
             return Ok(None);
@@ -90,7 +92,9 @@ impl<T: Target> Decoder for Plain<'_, T> {
             self.queue_next(&queued)?;
         }
         let read = read_ids(&queued)?;
-        let &[token, good] = read.as_slice() else { return Err(Error::backend("a token has no id")) };
+        let &[token, good] = read.as_slice() else {
+            return Err(Error::backend("a token has no id"));
+        };
         if good == 0 {
             return Err(Error::NonFiniteLogits { position });
         }
@@ -98,7 +102,11 @@ impl<T: Target> Decoder for Plain<'_, T> {
         if self.limits.eos.contains(&token) {
             self.limits.max_tokens = self.given;
         }
-        Ok(Some(Round { tokens: vec![token], drafted: 0, accepted: 0 }))
+        Ok(Some(Round {
+            tokens: vec![token],
+            drafted: 0,
+            accepted: 0,
+        }))
     }
 
     fn finish(&mut self) -> Result<Cache> {

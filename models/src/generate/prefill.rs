@@ -26,7 +26,9 @@ pub fn prefill<T: Target>(
 ) -> Result<Option<Hidden>> {
     // An id that is not there would read outside the embedding.
     if let Some(id) = prompt.iter().find(|id| **id as usize >= target.vocabulary()) {
-        return Err(Error::Usage { message: format!("token id {id} is not in the vocabulary of {}", target.vocabulary()) });
+        return Err(Error::Usage {
+            message: format!("token id {id} is not in the vocabulary of {}", target.vocabulary()),
+        });
     }
     let mut last = None;
     let mut from = 0;
@@ -46,5 +48,7 @@ pub fn prefill<T: Target>(
         last = Some(hidden.rows(rows - 1, rows)?);
         from = done;
     }
-    last.map(Some).ok_or_else(|| Error::Usage { message: "the prompt is empty".to_owned() })
+    last.map(Some).ok_or_else(|| Error::Usage {
+        message: "the prompt is empty".to_owned(),
+    })
 }

@@ -9,5 +9,7 @@ use crate::Result;
 /// `S >= L`, result `[1, Hq, L, D]`. Query head `h` reads key head `h / (Hq / Hk)`.
 pub fn attention(queries: &Array, keys: &Array, values: &Array, scale: f32) -> Result<Array> {
     let causal = (queries.shape()[2] > 1).then_some(ScaledDotProductAttentionMask::Causal);
-    Ok(scaled_dot_product_attention(queries, keys, values, scale, causal, None)?)
+    Ok(scaled_dot_product_attention(
+        queries, keys, values, scale, causal, None,
+    )?)
 }

@@ -37,7 +37,9 @@ pub(crate) fn init() {
 }
 
 fn failure() -> Error {
-    let message = LAST.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "MLX gave no reason".to_owned());
+    let message = LAST
+        .with(|last| last.borrow_mut().take())
+        .unwrap_or_else(|| "MLX gave no reason".to_owned());
     Error::backend(&message)
 }
 
@@ -95,7 +97,10 @@ pub(crate) fn slice(a: &Array, axis: usize, start: i32, stop: i32) -> Result<Arr
     let ndim = a.ndim();
     let dim = a.shape().get(axis).copied().unwrap_or(0);
     if axis >= ndim || start < 0 || stop > dim || start > stop {
-        return Err(Error::backend(&format!("slice {start}..{stop} of axis {axis} of shape {:?}", a.shape())));
+        return Err(Error::backend(&format!(
+            "slice {start}..{stop} of axis {axis} of shape {:?}",
+            a.shape()
+        )));
     }
     let (mut from, mut to, step) = (vec![0; ndim], a.shape().to_vec(), vec![1; ndim]);
     (from[axis], to[axis]) = (start, stop);
@@ -205,7 +210,10 @@ pub(crate) fn dequantize(
     dtype: Dtype,
 ) -> Result<Array> {
     let (absent, stream) = (Absent::new(), Stream::thread_local_or_default());
-    let wanted = mlx_sys::mlx_optional_dtype { value: dtype.into(), has_value: true };
+    let wanted = mlx_sys::mlx_optional_dtype {
+        value: dtype.into(),
+        has_value: true,
+    };
     // SAFETY: all handles live for the call.
     array(|r| unsafe {
         mlx_sys::mlx_dequantize(
@@ -229,9 +237,14 @@ pub(crate) fn dequantize(
 /// When the bytes do not fill the shape exactly.
 pub(crate) fn from_bytes(bytes: &[u8], shape: &[i32], dtype: Dtype) -> Result<Array> {
     init();
-    let expected = shape.iter().try_fold(item_size(dtype), |n, &d| n.checked_mul(usize::try_from(d).ok()?));
+    let expected = shape
+        .iter()
+        .try_fold(item_size(dtype), |n, &d| n.checked_mul(usize::try_from(d).ok()?));
     if expected != Some(bytes.len()) {
-        return Err(Error::backend(&format!("{} bytes do not fill shape {shape:?}", bytes.len())));
+        return Err(Error::backend(&format!(
+            "{} bytes do not fill shape {shape:?}",
+            bytes.len()
+        )));
     }
     // SAFETY: the length was checked above; MLX copies the bytes before the call returns.
     Ok(unsafe { Array::from_raw_data(bytes.as_ptr().cast(), shape, dtype) })

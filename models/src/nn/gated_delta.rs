@@ -58,7 +58,11 @@ pub fn gated_delta(inputs: &GatedDeltaInputs, state: Option<&Array>) -> Result<(
         Some(state) => state.clone(),
         None => zeros(&[1, k[2], v[3], k[3]], Dtype::Float32)?,
     };
-    if inputs.rows() <= STEP_MODE_ROWS { steps(inputs, state) } else { chunks(inputs, state) }
+    if inputs.rows() <= STEP_MODE_ROWS {
+        steps(inputs, state)
+    } else {
+        chunks(inputs, state)
+    }
 }
 
 /// Token by token.
@@ -71,7 +75,9 @@ fn steps(inputs: &GatedDeltaInputs, mut state: Array) -> Result<(Array, Array)> 
         let k = column(&inputs.k)?; // [1, Hv, Dk, 1]
         let decayed = state.multiply(column(&g)?.expand_dims(-1)?)?; // [1, Hv, Dv, Dk]
         let u = decayed.matmul(&k)?; // [1, Hv, Dv, 1]
-        let delta = column(&inputs.v)?.subtract(u)?.multiply(column(&inputs.beta)?.expand_dims(-1)?)?;
+        let delta = column(&inputs.v)?
+            .subtract(u)?
+            .multiply(column(&inputs.beta)?.expand_dims(-1)?)?;
         state = decayed.add(delta.multiply(k.swap_axes(2, 3)?)?)?;
         outputs.push(state.matmul(column(&inputs.q)?)?.squeeze_axes(&[3])?); // [1, Hv, Dv]
     }
@@ -104,7 +110,9 @@ fn chunks(inputs: &GatedDeltaInputs, mut state: Array) -> Result<(Array, Array)>
         outputs.push(q.multiply(&e)?.matmul(&s_t)?.add(inside)?.swap_axes(1, 2)?); // [1, C, Hv, Dv]
         let last = slice(&sum, 2, rows - 1, rows)?; // [1, Hv, 1, 1]
         let weighted = u.multiply(last.subtract(&sum)?.exp()?)?; // [1, Hv, C, Dv]
-        state = state.multiply(last.exp()?)?.add(weighted.swap_axes(2, 3)?.matmul(&k)?)?;
+        state = state
+            .multiply(last.exp()?)?
+            .add(weighted.swap_axes(2, 3)?.matmul(&k)?)?;
         from = to;
     }
     Ok((ops::concatenate(&outputs, 1)?, state))
@@ -115,7 +123,9 @@ fn chunks(inputs: &GatedDeltaInputs, mut state: Array) -> Result<(Array, Array)>
 fn decay_matrix(sum: &Array, rows: i32) -> Result<Array> {
     let difference = sum.subtract(sum.swap_axes(2, 3)?)?;
     let lower = ops::tril(ops::ones_dtype(&[rows, rows], Dtype::Float32)?, 0)?;
-    Ok(ops::minimum(difference, super::zero(Dtype::Float32)?)?.exp()?.multiply(lower)?)
+    Ok(ops::minimum(difference, super::zero(Dtype::Float32)?)?
+        .exp()?
+        .multiply(lower)?)
 }
 
 /// `(I + A)^-1` for strictly lower triangular `A`, by doubling: blocks of size `s` are inverted, then joined in

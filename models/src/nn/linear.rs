@@ -32,9 +32,12 @@ impl Linear {
     pub fn forward(&self, x: &Array) -> Result<Array> {
         match self {
             Linear::Dense { weight } => Ok(x.matmul(weight.transpose_axes(&[1, 0])?)?),
-            Linear::Quantized { weight, scales, biases, spec } => {
-                ffi::quantized_matmul(x, weight, scales, biases.as_ref(), *spec)
-            }
+            Linear::Quantized {
+                weight,
+                scales,
+                biases,
+                spec,
+            } => ffi::quantized_matmul(x, weight, scales, biases.as_ref(), *spec),
         }
     }
 
@@ -66,7 +69,12 @@ impl Embedding {
     pub fn forward(&self, ids: &Array) -> Result<Array> {
         match &self.weights {
             Linear::Dense { weight } => Ok(weight.take_axis(ids, 0)?.as_dtype(self.dtype)?),
-            Linear::Quantized { weight, scales, biases, spec } => {
+            Linear::Quantized {
+                weight,
+                scales,
+                biases,
+                spec,
+            } => {
                 let rows = |a: &Array| a.take_axis(ids, 0);
                 let biases = biases.as_ref().map(rows).transpose()?;
                 ffi::dequantize(&rows(weight)?, &rows(scales)?, biases.as_ref(), *spec, self.dtype)

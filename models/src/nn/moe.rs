@@ -35,13 +35,18 @@ impl Experts {
         // One row for each pair of token and expert: [L * k, 1, H].
         let token = Array::from_slice(&(0..rows * k).map(|i| i / k).collect::<Vec<i32>>(), &[rows * k]);
         // Long inputs are ordered by expert, so that each matrix is read once; the results do not depend on it.
-        let order = if sorted { Some(ops::argsort_axis(&flat, 0)?) } else { None };
+        let order = if sorted {
+            Some(ops::argsort_axis(&flat, 0)?)
+        } else {
+            None
+        };
         let (flat, token) = match &order {
             Some(order) => (flat.take_axis(order, 0)?, token.take_axis(order, 0)?),
             None => (flat, token),
         };
         let x = x.reshape(&[rows, hidden])?.take_axis(&token, 0)?.expand_dims(1)?;
-        let hidden_rows = silu(&product(&self.gate, &x, &flat, sorted)?)?.multiply(product(&self.up, &x, &flat, sorted)?)?;
+        let hidden_rows =
+            silu(&product(&self.gate, &x, &flat, sorted)?)?.multiply(product(&self.up, &x, &flat, sorted)?)?;
         let mut out = product(&self.down, &hidden_rows, &flat, sorted)?.squeeze_axes(&[1])?; // [L * k, H]
         if let Some(order) = &order {
             out = out.take_axis(ops::argsort_axis(order, 0)?, 0)?;
@@ -54,11 +59,12 @@ impl Experts {
 /// `x[i] @ weight[indices[i]].T`: `[N, 1, in]` to `[N, 1, out]`.
 fn product(linear: &Linear, x: &Array, indices: &Array, sorted: bool) -> Result<Array> {
     match linear {
-        Linear::Dense { weight } => {
-            Ok(ops::gather_mm(x, weight.swap_axes(1, 2)?, None, indices, sorted)?)
-        }
-        Linear::Quantized { weight, scales, biases, spec } => {
-            ffi::gather_qmm(x, weight, scales, biases.as_ref(), indices, sorted, *spec)
-        }
+        Linear::Dense { weight } => Ok(ops::gather_mm(x, weight.swap_axes(1, 2)?, None, indices, sorted)?),
+        Linear::Quantized {
+            weight,
+            scales,
+            biases,
+            spec,
+        } => ffi::gather_qmm(x, weight, scales, biases.as_ref(), indices, sorted, *spec),
     }
 }

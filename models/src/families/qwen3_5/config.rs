@@ -85,19 +85,34 @@ impl Config {
         for (field, value) in [("hidden_act", "silu".into()), ("attn_output_gate", Value::Bool(true))] {
             text.only(field, &value)?;
         }
-        if let Some(gate) = text.text("output_gate_type")?.filter(|g| !["swish", "silu"].contains(g)) {
-            return Err(Error::UnsupportedModel { message: format!("`output_gate_type` is {gate}; only swish is supported") });
+        if let Some(gate) = text
+            .text("output_gate_type")?
+            .filter(|g| !["swish", "silu"].contains(g))
+        {
+            return Err(Error::UnsupportedModel {
+                message: format!("`output_gate_type` is {gate}; only swish is supported"),
+            });
         }
         text.only("attention_bias", &Value::Bool(false))?;
         let hidden_size = text.required_int("hidden_size", 1, DIM)?;
         let num_attention_heads = text.required_int("num_attention_heads", 1, HEADS)?;
         let num_key_value_heads = text.required_int("num_key_value_heads", 1, HEADS)?;
-        divides("num_key_value_heads", num_key_value_heads, "num_attention_heads", num_attention_heads)?;
+        divides(
+            "num_key_value_heads",
+            num_key_value_heads,
+            "num_attention_heads",
+            num_attention_heads,
+        )?;
         let head_dim = text.int("head_dim", 1, HEAD_DIM)?.unwrap_or(256);
         let (rope_theta, rope_dims) = rope(text, head_dim)?;
         let linear_num_key_heads = text.int("linear_num_key_heads", 1, HEADS)?.unwrap_or(16);
         let linear_num_value_heads = text.int("linear_num_value_heads", 1, HEADS)?.unwrap_or(32);
-        divides("linear_num_key_heads", linear_num_key_heads, "linear_num_value_heads", linear_num_value_heads)?;
+        divides(
+            "linear_num_key_heads",
+            linear_num_key_heads,
+            "linear_num_value_heads",
+            linear_num_value_heads,
+        )?;
         let moe = moe(text)?;
         let intermediate_size = match moe {
             Some(_) => None,
@@ -159,17 +174,33 @@ fn layers(text: Fields<'_>) -> Result<Vec<LayerKind>> {
     let count = text.required_int("num_hidden_layers", 1, 4096)?;
     let interval = text.int("full_attention_interval", 1, 4096)?.unwrap_or(4);
     let Some(types) = text.texts("layer_types")? else {
-        return Ok((1..=count).map(|i| if i % interval == 0 { LayerKind::Full } else { LayerKind::Linear }).collect());
+        return Ok((1..=count)
+            .map(|i| {
+                if i % interval == 0 {
+                    LayerKind::Full
+                } else {
+                    LayerKind::Linear
+                }
+            })
+            .collect());
     };
     if types.len() != count as usize {
-        return Err(Fields::error("layer_types", format!("a list of {}", types.len()), format!("a list of {count}")));
+        return Err(Fields::error(
+            "layer_types",
+            format!("a list of {}", types.len()),
+            format!("a list of {count}"),
+        ));
     }
     types
         .into_iter()
         .map(|t| match t {
             "linear_attention" => Ok(LayerKind::Linear),
             "full_attention" => Ok(LayerKind::Full),
-            other => Err(Fields::error("layer_types", other, "linear_attention or full_attention")),
+            other => Err(Fields::error(
+                "layer_types",
+                other,
+                "linear_attention or full_attention",
+            )),
         })
         .collect()
 }
@@ -183,7 +214,9 @@ fn rope(text: Fields<'_>, head_dim: i32) -> Result<(f32, i32)> {
     if let Some(nested) = nested {
         for key in ["rope_type", "type"] {
             if let Some(kind) = nested.text(key)?.filter(|k| !["default", "mrope"].contains(k)) {
-                return Err(Error::UnsupportedModel { message: format!("`{key}` is {kind}; only default is supported") });
+                return Err(Error::UnsupportedModel {
+                    message: format!("`{key}` is {kind}; only default is supported"),
+                });
             }
         }
     }
@@ -199,7 +232,11 @@ fn rope(text: Fields<'_>, head_dim: i32) -> Result<(f32, i32)> {
     let share = number("partial_rotary_factor", 1.0)?.unwrap_or(0.25);
     let dims = (f64::from(head_dim) * f64::from(share)) as i32;
     if dims < 2 || dims % 2 != 0 {
-        return Err(Fields::error("partial_rotary_factor", share, format!("an even number of the {head_dim} dimensions of a head")));
+        return Err(Fields::error(
+            "partial_rotary_factor",
+            share,
+            format!("an even number of the {head_dim} dimensions of a head"),
+        ));
     }
     Ok((theta, dims))
 }
@@ -208,7 +245,11 @@ fn moe(text: Fields<'_>) -> Result<Option<MoeConfig>> {
     let experts = text.int("num_experts", 0, 1 << 14)?.unwrap_or(0);
     let is_moe = text.text("model_type")?.is_some_and(|t| t.contains("moe"));
     if experts == 0 {
-        return if is_moe { Err(Fields::error("num_experts", experts, "an integer from 1 to 16384")) } else { Ok(None) };
+        return if is_moe {
+            Err(Fields::error("num_experts", experts, "an integer from 1 to 16384"))
+        } else {
+            Ok(None)
+        };
     }
     let width = text.required_int("moe_intermediate_size", 1, DIM)?;
     Ok(Some(MoeConfig {

@@ -56,7 +56,9 @@ impl Drafter {
         let text = top.object("text_config")?.unwrap_or(top);
         if text.bool("mtp_use_dedicated_embeddings")? == Some(true) {
             return Err(Error::UnsupportedModel {
-                message: "`mtp_use_dedicated_embeddings` is true; only heads that share the target's embedding are supported".to_owned(),
+                message:
+                    "`mtp_use_dedicated_embeddings` is true; only heads that share the target's embedding are supported"
+                        .to_owned(),
             });
         }
         let taken = weights::head(checkpoint, target.dtype(), options)?;
@@ -103,7 +105,11 @@ impl family::Drafter<Target> for Drafter {
     }
 
     fn new_state(&self) -> State {
-        State { cache: Cache::new(self.layers.len()), seed: None, appended: 0 }
+        State {
+            cache: Cache::new(self.layers.len()),
+            seed: None,
+            appended: 0,
+        }
     }
 
     fn absorb(&self, target: &Target, state: &mut State, tokens: &Array, hidden: &Hidden) -> Result<()> {
@@ -115,7 +121,10 @@ impl family::Drafter<Target> for Drafter {
     }
 
     fn draft(&self, target: &Target, state: &mut State, count: usize, pick: &mut Pick<'_>) -> Result<Array> {
-        let mut h = state.seed.clone().ok_or_else(|| Error::backend("drafting before the first verified pair"))?;
+        let mut h = state
+            .seed
+            .clone()
+            .ok_or_else(|| Error::backend("drafting before the first verified pair"))?;
         let mut drafts = vec![pick(&target.logits(&Hidden(h.clone()))?, 0)?];
         for i in 1..count {
             h = self.run(target, &mut state.cache, &drafts[i - 1], &h)?;

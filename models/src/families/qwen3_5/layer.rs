@@ -28,18 +28,19 @@ pub(super) struct Layer {
 
 #[derive(Debug)]
 enum Mixer {
-    Full(Attention),
+    Full(Box<Attention>),
     Linear(Box<GatedDelta>),
 }
 
 impl Layer {
     /// Takes the tensors below `path`. `shift` adds the 1 that raw norm weights lack.
     pub(super) fn load(w: &mut Weights<'_>, path: &str, kind: LayerKind, c: &Config, shift: bool) -> Result<Self> {
-        let norm = |w: &mut Weights<'_>, name: &str| w.take_norm(&format!("{path}.{name}.weight"), c.hidden_size, shift);
+        let norm =
+            |w: &mut Weights<'_>, name: &str| w.take_norm(&format!("{path}.{name}.weight"), c.hidden_size, shift);
         Ok(Self {
             input_layernorm: norm(w, "input_layernorm")?,
             mixer: match kind {
-                LayerKind::Full => Mixer::Full(Attention::load(w, &format!("{path}.self_attn"), c, shift)?),
+                LayerKind::Full => Mixer::Full(Box::new(Attention::load(w, &format!("{path}.self_attn"), c, shift)?)),
                 LayerKind::Linear => Mixer::Linear(Box::new(GatedDelta::load(w, &format!("{path}.linear_attn"), c)?)),
             },
             post_attention_layernorm: norm(w, "post_attention_layernorm")?,
@@ -112,7 +113,15 @@ impl Attention {
         let offset = cache.kv.len();
         let place = |a: &Array, norm: &Array| -> Result<Array> {
             let a = rms_norm(a, Some(norm), self.eps)?.swap_axes(1, 2)?;
-            Ok(fast::rope(a, self.rope_dims, false, self.rope_theta, 1.0, offset, None)?)
+            Ok(fast::rope(
+                a,
+                self.rope_dims,
+                false,
+                self.rope_theta,
+                1.0,
+                offset,
+                None,
+            )?)
         };
         let q = place(&slice(&qg, 3, 0, d)?, &self.q_norm)?;
         let k = place(&k, &self.k_norm)?;
@@ -202,7 +211,9 @@ impl GatedDelta {
         let z = float(self.in_proj_z.forward(x)?.reshape(&value_shape)?)?;
         let normed = rms_norm(&out, Some(&self.norm), self.eps)?;
         let gated = silu(&z)?.multiply(float(normed)?)?.as_dtype(x.dtype())?;
-        let out = self.out_proj.forward(&gated.reshape(&[1, rows, self.value_heads * self.value_dim])?)?;
+        let out = self
+            .out_proj
+            .forward(&gated.reshape(&[1, rows, self.value_heads * self.value_dim])?)?;
         Ok((out, DeltaCapture { inputs, window }))
     }
 
@@ -210,7 +221,9 @@ impl GatedDelta {
     /// key head for each of its value heads. `[1, L, Hk, Dk]` to `[1, L, Hv, Dk]`, f32.
     fn normalised(&self, x: &Array, scale: f32) -> Result<Array> {
         let normed = rms_norm(x, None, 1e-6 / self.key_dim as f32)?;
-        let scaled = normed.multiply(nn::scalar(scale, x.dtype())?)?.as_dtype(Dtype::Float32)?;
+        let scaled = normed
+            .multiply(nn::scalar(scale, x.dtype())?)?
+            .as_dtype(Dtype::Float32)?;
         Ok(Array::repeat_axis::<f32>(scaled, self.value_heads / self.key_heads, 2)?)
     }
 }
@@ -225,13 +238,26 @@ pub(super) fn delta_state(capture: &DeltaCapture, before: &[Array], keep: i32) -
 /// The convolution's carried rows after `rows` new ones. Copied out of long windows, which would stay in memory.
 fn carried(window: &Array, rows: i32, kernel: i32) -> Result<Array> {
     let view = slice(window, 1, rows, rows + kernel - 1)?;
-    if rows <= STEP_MODE_ROWS { Ok(view) } else { Ok(view.contiguous()?) }
+    if rows <= STEP_MODE_ROWS {
+        Ok(view)
+    } else {
+        Ok(view.contiguous()?)
+    }
 }
 
 /// `[C, 1, K]` raw or `[C, K, 1]` converted, to `[K, C]`.
 fn conv_weight(w: &mut Weights<'_>, name: &str, channels: i32, kernel: i32) -> Result<Array> {
     let raw = w.info(name).is_some_and(|i| i.shape.last() != Some(&1));
-    let shape = if raw { [channels, 1, kernel] } else { [channels, kernel, 1] };
+    let shape = if raw {
+        [channels, 1, kernel]
+    } else {
+        [channels, kernel, 1]
+    };
     let weight = w.take(name, &shape)?;
-    w.settle(weight.reshape(&[channels, kernel])?.transpose_axes(&[1, 0])?.contiguous()?)
+    w.settle(
+        weight
+            .reshape(&[channels, kernel])?
+            .transpose_axes(&[1, 0])?
+            .contiguous()?,
+    )
 }

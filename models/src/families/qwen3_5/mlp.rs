@@ -43,7 +43,9 @@ impl Mlp {
         match (c.moe, c.intermediate_size) {
             (Some(moe), _) => Ok(Mlp::Moe(Box::new(Moe::load(w, path, c.hidden_size, moe)?))),
             (None, Some(width)) => Ok(Mlp::Dense(Dense::load(w, path, c.hidden_size, width)?)),
-            (None, None) => Err(Error::TensorMissing { name: format!("{path}.gate_proj.weight") }),
+            (None, None) => Err(Error::TensorMissing {
+                name: format!("{path}.gate_proj.weight"),
+            }),
         }
     }
 
@@ -71,7 +73,12 @@ impl Moe {
         Ok(Self {
             gate: w.linear(&format!("{path}.gate"), c.num_experts, hidden)?,
             experts: experts(w, path, hidden, c)?,
-            shared_expert: Dense::load(w, &format!("{path}.shared_expert"), hidden, c.shared_expert_intermediate_size)?,
+            shared_expert: Dense::load(
+                w,
+                &format!("{path}.shared_expert"),
+                hidden,
+                c.shared_expert_intermediate_size,
+            )?,
             shared_expert_gate: w.linear(&format!("{path}.shared_expert_gate"), 1, hidden)?,
             config: c,
         })
@@ -107,17 +114,23 @@ fn experts(w: &mut Weights<'_>, path: &str, hidden: i32, c: MoeConfig) -> Result
     if w.contains(&format!("{path}.experts.gate_up_proj")) {
         let fused = w.take(&format!("{path}.experts.gate_up_proj"), &[n, 2 * width, hidden])?;
         let half = |w: &Weights<'_>, from: i32| -> Result<Linear> {
-            Ok(Linear::Dense { weight: w.settle(crate::nn::slice(&fused, 1, from, from + width)?.contiguous()?)? })
+            Ok(Linear::Dense {
+                weight: w.settle(crate::nn::slice(&fused, 1, from, from + width)?.contiguous()?)?,
+            })
         };
         let (gate, up) = (half(w, 0)?, half(w, width)?);
-        let down = Linear::Dense { weight: w.take(&format!("{path}.experts.down_proj"), &[n, hidden, width])? };
+        let down = Linear::Dense {
+            weight: w.take(&format!("{path}.experts.down_proj"), &[n, hidden, width])?,
+        };
         return Ok(Experts::new(gate, up, down));
     }
     let mut stack = |name: &str, out: i32, input: i32| -> Result<Linear> {
         let each = (0..n)
             .map(|e| w.take(&format!("{path}.experts.{e}.{name}.weight"), &[out, input]))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Linear::Dense { weight: w.settle(ops::stack(&each, 0)?)? })
+        Ok(Linear::Dense {
+            weight: w.settle(ops::stack(&each, 0)?)?,
+        })
     };
     Ok(Experts::new(
         stack("gate_proj", width, hidden)?,

@@ -24,7 +24,14 @@ impl family::Family for Family {
     type Drafter = Drafter;
 
     fn knows(model_type: &str) -> bool {
-        ["qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_5_mtp"].contains(&model_type)
+        [
+            "qwen3_5",
+            "qwen3_5_moe",
+            "qwen3_5_text",
+            "qwen3_5_moe_text",
+            "qwen3_5_mtp",
+        ]
+        .contains(&model_type)
     }
 
     fn head(checkpoint: &Checkpoint) -> Option<HeadLocation> {

@@ -43,7 +43,14 @@ impl Target {
         };
         let dtype = w.dtype();
         w.finish()?;
-        Ok(Self { embed_tokens, layers, norm, lm_head, config: c, dtype })
+        Ok(Self {
+            embed_tokens,
+            layers,
+            norm,
+            lm_head,
+            config: c,
+            dtype,
+        })
     }
 
     /// Sizes.
@@ -65,7 +72,10 @@ impl Target {
             captures.push(capture);
         }
         cache.len += tokens.shape()[1];
-        Ok((Hidden(rms_norm(&x, Some(&self.norm), self.config.rms_norm_eps)?), captures))
+        Ok((
+            Hidden(rms_norm(&x, Some(&self.norm), self.config.rms_norm_eps)?),
+            captures,
+        ))
     }
 }
 
@@ -103,7 +113,12 @@ impl family::Target for Target {
     fn verify(&self, block: &Array, cache: &mut Cache) -> Result<Verified<Capture>> {
         let snapshot = cache.snapshot();
         let (hidden, captures) = self.run(block, cache)?;
-        Ok(Verified { hidden, snapshot, block: block.clone(), capture: Capture(captures) })
+        Ok(Verified {
+            hidden,
+            snapshot,
+            block: block.clone(),
+            capture: Capture(captures),
+        })
     }
 
     /// Keys and values go back by length, convolutions by slicing their window, recurrent states by running the kept
