@@ -14,6 +14,7 @@ mod bindings;
 mod cases_sampling;
 mod cases_text;
 mod cli;
+mod engine;
 mod parity;
 mod speculation;
 mod store;

@@ -111,6 +111,29 @@ fn the_built_in_pair_stays_equal_at_every_temperature() {
     }
 }
 
+/// 16-bit activations round differently from f32, but alike in a block and alone.
+#[test]
+fn half_precision_activations_stay_equal() {
+    let checkpoint = Checkpoint::open(&golden("qwen3_5").join("hf")).unwrap();
+    for dtype in [Dtype::Bfloat16, Dtype::Float16] {
+        let options = LoadOptions {
+            dtype: Some(dtype),
+            dry: false,
+        };
+        let pair = (tests::entry(&checkpoint).load)(&checkpoint, Some(&checkpoint), options).unwrap();
+        let plain = run(pair.as_ref(), &[11, 5, 93, 40, 7], None, &greedy(), 60);
+        for block in [2, 4, 16] {
+            let mtp = run(pair.as_ref(), &[11, 5, 93, 40, 7], Some(block), &greedy(), 60);
+            assert_eq!(mtp.tokens, plain.tokens, "{dtype:?}, block {block}");
+            assert_eq!(
+                cache_difference(&mtp.cache, &plain.cache),
+                None,
+                "{dtype:?}, block {block}"
+            );
+        }
+    }
+}
+
 #[test]
 fn one_wait_a_round_and_none_a_draft() {
     let pair = load(&golden("qwen3_5").join("hf"), None);

@@ -68,7 +68,7 @@ async fn a_turn_is_kept_with_its_figures() {
         (begun.assistant.role, begun.assistant.status),
         (Role::Assistant, MessageStatus::Streaming)
     );
-    assert_eq!(begun.history, [begun.user.clone()]);
+    assert_eq!(begun.history, std::slice::from_ref(&begun.user));
 
     let end = Ending {
         content: "hi — there".to_owned(),

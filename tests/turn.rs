@@ -147,7 +147,7 @@ async fn a_turn_streams_and_is_stored() {
     let message = app.state.turns.send(None, QUESTION, &greedy(), listener).await.unwrap();
 
     heard.assert_order();
-    let before = stored_at_start.lock().unwrap();
+    let before = std::mem::take(&mut *stored_at_start.lock().unwrap());
     assert_eq!(before.len(), 2, "both messages are on disk before anything runs");
     assert_eq!(
         (before[0].content.as_str(), before[1].status),
@@ -641,7 +641,7 @@ async fn the_status_is_watched_from_loading_to_ready() {
     until(|| !seen.lock().unwrap().is_empty()).await;
     app.state.library.start().await.unwrap();
     watcher.await.unwrap();
-    let seen = seen.lock().unwrap();
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
     assert!(
         matches!(
             &seen[..],
@@ -666,7 +666,7 @@ async fn the_status_is_watched_from_loading_to_ready() {
     assert!(model.note.as_ref().unwrap().contains("demonstration"));
     assert!(*can_speculate && *default_block_size > 1);
     assert!(model.bytes > 20e6);
-    assert_eq!(app.state.library.list().await.unwrap(), [model.clone()]);
+    assert_eq!(app.state.library.list().await.unwrap(), std::slice::from_ref(model));
 }
 
 #[test]
