@@ -2,6 +2,8 @@
 fn main() {
     tauri_build::build();
     println!("cargo:rerun-if-changed=build.rs");
+    // The migrations are compiled in by a macro that does not watch the folder.
+    println!("cargo:rerun-if-changed=migrations");
     if let Ok(dir) = std::env::var("DEP_SLIPSTREAM_MODELS_LIBDIR") {
         println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/../lib/slipstream/mlx/lib:$ORIGIN/lib:{dir}");
     }

@@ -63,7 +63,7 @@ missing=()
 command -v c++ >/dev/null || missing+=(build-essential)
 command -v cmake >/dev/null || missing+=(cmake)
 command -v ninja >/dev/null || missing+=(ninja-build)
-ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib*/libclang*.so* >/dev/null 2>&1 || missing+=(libclang-dev)
+[ -n "$(find /usr/lib /usr/lib64 \( -name 'libclang.so*' -o -name 'libclang-[0-9]*.so*' \) -print -quit 2>/dev/null)" ] || missing+=(libclang-dev)
 python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 if [ ${#missing[@]} -gt 0 ]; then
   install="apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends ${missing[*]}"

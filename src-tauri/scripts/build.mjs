@@ -1,5 +1,5 @@
 // npm run build: what is shipped (.app and .dmg on macOS, .deb on Linux), with the profile `dist`.
-import { cpSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { everything, isLinux, isMac, root, run, script, Stop, step, targetDir } from "./lib.mjs";
 
@@ -16,6 +16,9 @@ function mlx() {
   rmSync(join(native, "package"), { recursive: true, force: true });
   for (const name of ["mlx/lib/libmlx.so", "mlx/lib/libmlxc.so", "mlx_cpu.libs"]) {
     cpSync(join(native, "cpu", name), join(native, "package", name), { recursive: true });
+  }
+  for (const name of readdirSync(join(native, "cpu")).filter((name) => name.endsWith(".dist-info"))) {
+    cpSync(join(native, "cpu", name, "licenses"), join(native, "package", "licenses"), { recursive: true });
   }
 }
 

@@ -24,7 +24,11 @@ export const tests = [
   {
     name: "rust",
     text: "the engine and the app (cargo test)",
-    run: () => code("cargo", ["test", "--release", "--workspace", "--locked", "--no-fail-fast"]),
+    run: async () => {
+      // The command-line tests run the program itself, which `cargo test` alone does not build.
+      await appBuild();
+      return code("cargo", ["test", "--release", "--workspace", "--locked", "--no-fail-fast"]);
+    },
   },
   {
     name: "webview",
