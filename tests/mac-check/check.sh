@@ -11,6 +11,7 @@ for package in rustc-web cargo-web rust-web-src; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
+  apt-get -o DPkg::Lock::Timeout=600 update -q >/dev/null
   apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
