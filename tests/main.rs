@@ -11,8 +11,7 @@
 
 mod architecture;
 mod bindings;
-mod cases_sampling;
-mod cases_text;
+mod cases;
 mod cli;
 mod engine;
 mod parity;

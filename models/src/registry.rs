@@ -25,6 +25,12 @@ pub struct Entry {
     pub head: fn(&Checkpoint) -> Option<HeadLocation>,
     /// Number of decoder layers.
     pub layers: fn(&Checkpoint) -> Result<usize>,
+    /// Checks a head on its own, from headers.
+    pub check_head: fn(&Checkpoint) -> Result<()>,
+    /// What to fetch for a target without a head.
+    pub head_advice: fn(&Checkpoint) -> Option<String>,
+    /// Why a head may be another model's.
+    pub pair_doubt: fn(&Checkpoint, &Checkpoint) -> Option<String>,
     /// Loads a target and, from the second checkpoint if there is one, its drafter.
     pub load: LoadPair,
 }
@@ -38,6 +44,9 @@ impl Entry {
             knows: F::knows,
             head: F::head,
             layers: F::layers,
+            check_head: F::check_head,
+            head_advice: F::head_advice,
+            pair_doubt: F::pair_doubt,
             load: load::<F>,
         }
     }

@@ -106,8 +106,10 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// As [`Fields::int`], and when absent.
     pub fn required_int(&self, name: &str, min: i64, max: i64) -> Result<i32> {
-        self.int(name, min, max)?
-            .ok_or_else(|| Self::error(name, "missing", format!("an integer from {min} to {max}")))
+        self.int(name, min, max)?.ok_or_else(|| Error::FieldMissing {
+            field: name.to_owned(),
+            expected: format!("an integer from {min} to {max}"),
+        })
     }
 
     /// A finite number with `min < x <= max` or, where `inclusive`, `min <= x <= max`; `None` when absent.

@@ -62,6 +62,10 @@ pub struct Checkpoint {
     pub tensors: BTreeMap<String, TensorInfo>,
     /// Tensors of files beside a complete index. They are never merged into the target; a head may be among them.
     pub stray: BTreeMap<String, TensorInfo>,
+    /// Tensors of the `mtp` folder inside this one, where some publishers put the head.
+    pub subfolder: BTreeMap<String, TensorInfo>,
+    /// `mtp/config.json`, if there is one.
+    pub subfolder_config: Option<serde_json::Map<String, serde_json::Value>>,
     /// What is odd but no reason to refuse.
     pub warnings: Vec<String>,
 }
@@ -72,14 +76,34 @@ impl Checkpoint {
     /// # Errors
     /// A missing or broken config, damaged files, and an index that does not fit the files, each named.
     pub fn open(dir: &Path) -> Result<Self> {
+        Self::with(dir, files::discover)
+    }
+
+    /// Opens a folder for its head alone. An index that does not fit the files is no obstacle: a head is often
+    /// downloaded without the shards of its target.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`], but for the index.
+    pub fn open_head(dir: &Path) -> Result<Self> {
+        Self::with(dir, files::discover_head)
+    }
+
+    fn with(dir: &Path, discover: fn(&Path) -> Result<files::Found>) -> Result<Self> {
         let config = config::read_json_object(dir, "config.json")?.ok_or_else(|| missing_config(dir))?;
-        let found = files::discover(dir)?;
+        let found = discover(dir)?;
+        let subfolder_config = if found.subfolder.is_empty() {
+            None
+        } else {
+            config::read_json_object(&dir.join(files::HEAD_FOLDER), "config.json")?
+        };
         Ok(Self {
             dir: dir.to_path_buf(),
             config,
             files: found.files,
             tensors: found.tensors,
             stray: found.stray,
+            subfolder: found.subfolder,
+            subfolder_config,
             warnings: found.warnings,
         })
     }

@@ -71,6 +71,7 @@ impl std::fmt::Display for QuantizationSpec {
 pub struct Quantization {
     default: Option<QuantizationSpec>,
     overrides: std::collections::BTreeMap<String, Option<QuantizationSpec>>,
+    by_shapes: bool,
 }
 
 impl Quantization {
@@ -124,7 +125,26 @@ impl Quantization {
                 _ => {}
             }
         }
-        Ok(Self { default, overrides })
+        Ok(Self {
+            default,
+            overrides,
+            by_shapes: false,
+        })
+    }
+
+    /// For tensors that come without a config: each module's shapes say how it is packed.
+    #[must_use]
+    pub fn by_shapes() -> Self {
+        Self {
+            by_shapes: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether shapes decide.
+    #[must_use]
+    pub fn is_by_shapes(&self) -> bool {
+        self.by_shapes
     }
 
     /// The whole model's setting.
@@ -142,6 +162,26 @@ impl Quantization {
             }
         }
         self.default
+    }
+}
+
+impl QuantizationSpec {
+    /// The only way in which `input` numbers a row fit packed rows of `words` u32 and `groups` scales a row.
+    #[must_use]
+    pub fn of_shapes(input: i32, words: i64, groups: i64, has_biases: bool) -> Option<Self> {
+        let input = i64::from(input);
+        if groups <= 0 || input % groups != 0 || words * 32 % input != 0 {
+            return None;
+        }
+        let (bits, group_size) = ((words * 32 / input) as i32, i32::try_from(input / groups).ok()?);
+        let mode = match (has_biases, bits, group_size) {
+            (true, 2 | 3 | 4 | 5 | 6 | 8, 32 | 64 | 128) => Mode::Affine,
+            (false, 4, 32) => Mode::Mxfp4,
+            (false, 8, 32) => Mode::Mxfp8,
+            (false, 4, 16) => Mode::Nvfp4,
+            _ => return None,
+        };
+        Some(Self { mode, bits, group_size })
     }
 }
 

@@ -216,7 +216,7 @@ impl<'a> Weights<'a> {
                 weight: self.take(&weight_name, &with(input))?,
             });
         }
-        let spec = self.spec(path)?;
+        let spec = self.spec(path, input)?;
         self.check_packing(&weight_name, &scales_name, spec, input)?;
         let weight = self.take_raw(
             &weight_name,
@@ -261,18 +261,30 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// What the config says of a packed module, under any of its names.
-    fn spec(&self, path: &str) -> Result<QuantizationSpec> {
+    /// What the config says of a packed module, under any of its names; where there is none, what the shapes say.
+    fn spec(&self, path: &str, input: i32) -> Result<QuantizationSpec> {
         let mut paths: Vec<String> = Vec::new();
         if let Some((source, _)) = self.entries.get(&format!("{path}.weight")) {
             paths.extend(source.strip_suffix(".weight").map(str::to_owned));
         }
         paths.extend(self.prefixes.iter().map(|p| format!("{p}{path}")));
-        self.quantization.spec(&paths).ok_or_else(|| Error::ConfigValue {
-            field: "quantization".to_owned(),
-            value: "missing".to_owned(),
-            expected: format!("bits and group_size of the packed tensor `{path}`"),
+        let said = if self.quantization.is_by_shapes() {
+            self.spec_of_shapes(path, input)
+        } else {
+            self.quantization.spec(&paths)
+        };
+        said.ok_or_else(|| Error::QuantizationMissing {
+            tensor: self.source_name(&format!("{path}.weight")),
         })
+    }
+
+    fn spec_of_shapes(&self, path: &str, input: i32) -> Option<QuantizationSpec> {
+        let last = |name: &str| {
+            let info = self.info(&format!("{path}.{name}"))?;
+            Some(*info.shape.last()? as i64)
+        };
+        let has_biases = self.contains(&format!("{path}.biases"));
+        QuantizationSpec::of_shapes(input, last("weight")?, last("scales")?, has_biases)
     }
 
     /// Bits and group size must be what the shapes say, or the numbers would be misread.

@@ -2,6 +2,7 @@
 
 mod config;
 mod drafter;
+mod generation;
 mod layer;
 mod mlp;
 mod target;
@@ -40,6 +41,19 @@ impl family::Family for Family {
 
     fn layers(checkpoint: &Checkpoint) -> Result<usize> {
         Ok(config::Config::read(&checkpoint.config)?.layers.len())
+    }
+
+    fn check_head(checkpoint: &Checkpoint) -> Result<()> {
+        let options = LoadOptions { dtype: None, dry: true };
+        Drafter::read(checkpoint, mlx_rs::Dtype::Float32, options).map(drop)
+    }
+
+    fn head_advice(checkpoint: &Checkpoint) -> Option<String> {
+        generation::head_advice(checkpoint)
+    }
+
+    fn pair_doubt(target: &Checkpoint, head: &Checkpoint) -> Option<String> {
+        generation::doubt(target, head)
     }
 
     fn load_target(checkpoint: &Checkpoint, options: LoadOptions) -> Result<Target> {

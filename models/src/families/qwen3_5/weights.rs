@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mlx_rs::Dtype;
 
 use crate::checkpoint::{Checkpoint, Quantization, TensorInfo, Weights};
-use crate::family::{HeadLocation, LoadOptions};
+use crate::family::{HeadLocation, HeadPlace, LoadOptions};
 use crate::{Error, Result};
 
 /// Prefixes under which a config may list the target's modules.
@@ -118,88 +118,127 @@ pub(super) struct HeadWeights<'a> {
 /// A head's source tensors and where they are.
 struct HeadTensors {
     tensors: BTreeMap<String, TensorInfo>,
-    prefixed: bool,
-    stray: bool,
+    place: HeadPlace,
 }
 
-fn head_tensors(checkpoint: &Checkpoint) -> Option<HeadTensors> {
-    let prefixed = |from: &BTreeMap<String, TensorInfo>| -> BTreeMap<String, TensorInfo> {
-        from.iter()
-            .filter(|(n, _)| head_name(n).is_some())
-            .map(|(n, i)| (n.clone(), i.clone()))
-            .collect()
+type Tensors = BTreeMap<String, TensorInfo>;
+
+/// Every head of a folder, the one that counts first: the target's own files before a stray one before the `mtp`
+/// folder, and a folder that is nothing but a head last.
+fn heads(checkpoint: &Checkpoint) -> Vec<HeadTensors> {
+    let prefixed = |from: &Tensors| -> Tensors {
+        let mut tensors = from.clone();
+        tensors.retain(|name, _| head_name(name).is_some());
+        tensors
     };
-    // The index's own head counts before one in a stray file.
-    for (from, stray) in [(&checkpoint.tensors, false), (&checkpoint.stray, true)] {
-        let tensors = prefixed(from);
-        if !tensors.is_empty() {
-            return Some(HeadTensors {
-                tensors,
-                prefixed: true,
-                stray,
-            });
-        }
+    let has_target = checkpoint.tensors.keys().any(|n| n.ends_with("embed_tokens.weight"));
+    let place = |place: HeadPlace| if has_target { place } else { HeadPlace::Standalone };
+    let in_folder = match prefixed(&checkpoint.subfolder) {
+        none if none.is_empty() => bare(&checkpoint.subfolder),
+        tensors => tensors,
+    };
+    let mut heads = vec![
+        HeadTensors {
+            tensors: prefixed(&checkpoint.tensors),
+            place: place(HeadPlace::Own),
+        },
+        HeadTensors {
+            tensors: prefixed(&checkpoint.stray),
+            place: place(HeadPlace::Stray),
+        },
+        HeadTensors {
+            tensors: in_folder,
+            place: place(HeadPlace::Subfolder),
+        },
+    ];
+    if !has_target {
+        let mut all = checkpoint.stray.clone();
+        all.extend(checkpoint.tensors.clone());
+        heads.push(HeadTensors {
+            tensors: bare(&all),
+            place: HeadPlace::Standalone,
+        });
     }
-    // A standalone head has bare names, and none of a target.
-    let all: BTreeMap<String, TensorInfo> = checkpoint
-        .tensors
-        .iter()
-        .chain(&checkpoint.stray)
-        .map(|(n, i)| (n.clone(), i.clone()))
-        .collect();
-    let bare = all.contains_key("pre_fc_norm_hidden.weight") && !all.keys().any(|n| n.contains("embed_tokens"));
-    bare.then_some(HeadTensors {
-        tensors: all,
-        prefixed: false,
-        stray: false,
-    })
+    heads.retain(|head| !head.tensors.is_empty());
+    heads
+}
+
+/// The tensors themselves when they are a head under bare names, else none.
+fn bare(tensors: &Tensors) -> Tensors {
+    let is_head = tensors.contains_key("pre_fc_norm_hidden.weight")
+        || tensors.contains_key("fc.weight")
+        || tensors.contains_key("pre_fc_norm_embedding.weight");
+    if is_head && !tensors.keys().any(|n| n.contains("embed_tokens")) {
+        tensors.clone()
+    } else {
+        Tensors::new()
+    }
+}
+
+fn files(checkpoint: &Checkpoint, tensors: &Tensors) -> Vec<String> {
+    let names = tensors.values().map(|i| checkpoint.file_of(i).name.clone());
+    names.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
 }
 
 /// Where a checkpoint's head is, if it has one.
 pub(super) fn head_location(checkpoint: &Checkpoint) -> Option<HeadLocation> {
-    let head = head_tensors(checkpoint)?;
-    let mut files: Vec<String> = head
-        .tensors
-        .values()
-        .map(|i| checkpoint.file_of(i).name.clone())
-        .collect();
-    files.sort();
-    files.dedup();
-    let standalone = !checkpoint.tensors.keys().any(|n| n.ends_with("embed_tokens.weight"));
+    let heads = heads(checkpoint);
+    let (head, others) = heads.split_first()?;
     Some(HeadLocation {
         tensors: head.tensors.len(),
-        files,
-        stray: head.stray,
-        standalone,
+        files: files(checkpoint, &head.tensors),
+        place: head.place,
+        passed_over: others.iter().flat_map(|h| files(checkpoint, &h.tensors)).collect(),
     })
 }
 
 /// Collects the head's tensors.
 pub(super) fn head<'a>(checkpoint: &'a Checkpoint, dtype: Dtype, options: LoadOptions) -> Result<HeadWeights<'a>> {
-    let head = head_tensors(checkpoint).ok_or_else(|| Error::TensorMissing {
-        name: "mtp.fc.weight".to_owned(),
-    })?;
+    let head = heads(checkpoint)
+        .into_iter()
+        .next()
+        .ok_or_else(|| Error::HeadMissing {
+            dir: checkpoint.dir.clone(),
+            announced: is_announced(checkpoint),
+        })?;
+    let is_prefixed = head.tensors.keys().any(|name| head_name(name).is_some());
     // MLX's own conversions keep the prefix but have the 1 added already; they say so in the file.
-    let converted = head.tensors.values().any(|info| {
-        checkpoint
-            .file_of(info)
-            .metadata
-            .get("format")
-            .is_some_and(|format| format == "mlx")
+    let is_converted = head.tensors.values().any(|info| {
+        let format = checkpoint.file_of(info).metadata.get("format");
+        format.is_some_and(|format| format == "mlx")
     });
-    let quantization = match checkpoint
-        .config
-        .get("mtplx_mtp_quantization")
-        .and_then(serde_json::Value::as_object)
-    {
-        Some(block) => Quantization::parse(block)?,
-        None => Quantization::read(&checkpoint.config)?,
-    };
+    let quantization = head_quantization(checkpoint, &head)?;
     let weights = Weights::new(checkpoint, &head.tensors, quantization, HEAD_PREFIXES, |source| {
         Some(head_name(source).unwrap_or(source).to_owned())
     })?;
     Ok(HeadWeights {
         weights: weights.with_dtype(dtype).dry(options.dry),
-        zero_centred: head.prefixed && !converted,
+        zero_centred: is_prefixed && !is_converted,
+    })
+}
+
+/// The head's own quantization block where there is one. A head in the `mtp` folder without a config of its own may be
+/// packed in another way than its target, so its shapes alone say how.
+fn head_quantization(checkpoint: &Checkpoint, head: &HeadTensors) -> Result<Quantization> {
+    let own = checkpoint.config.get("mtplx_mtp_quantization");
+    match (own.and_then(serde_json::Value::as_object), &checkpoint.subfolder_config) {
+        (Some(block), _) => Quantization::parse(block),
+        (None, Some(config)) if is_in_folder(checkpoint, head) => Quantization::read(config),
+        (None, None) if is_in_folder(checkpoint, head) => Ok(Quantization::by_shapes()),
+        _ => Quantization::read(&checkpoint.config),
+    }
+}
+
+fn is_in_folder(checkpoint: &Checkpoint, head: &HeadTensors) -> bool {
+    let names = files(checkpoint, &head.tensors);
+    names.iter().all(|name| name.contains('/'))
+}
+
+/// Whether a config speaks of a head, which says nothing about its tensors.
+pub(super) fn is_announced(checkpoint: &Checkpoint) -> bool {
+    let text = checkpoint.config.get("text_config").and_then(serde_json::Value::as_object);
+    [Some(&checkpoint.config), text].into_iter().flatten().any(|object| {
+        let layers = object.get("mtp_num_hidden_layers");
+        layers.and_then(serde_json::Value::as_i64).is_some_and(|n| n > 0)
     })
 }
