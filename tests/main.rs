@@ -14,6 +14,8 @@ mod bindings;
 mod cases;
 mod cli;
 mod engine;
+mod heads;
+mod inventory;
 mod parity;
 mod speculation;
 mod store;

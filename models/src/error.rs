@@ -104,6 +104,12 @@ pub enum Error {
         /// Whether its config speaks of a head all the same.
         announced: bool,
     },
+    /// A folder without weight files.
+    #[error("no safetensors file in `{}`", dir.display())]
+    WeightsMissing {
+        /// The folder.
+        dir: PathBuf,
+    },
     /// A tensor nobody takes.
     #[error("tensor `{name}` in `{file}` belongs to no part of this model")]
     TensorUnexpected {
@@ -261,7 +267,10 @@ impl Error {
             Error::UnsupportedModel { .. } => "unsupported_model",
             Error::UnsupportedQuantization { .. } => "unsupported_quantization",
             Error::QuantizationMismatch { .. } | Error::QuantizationMissing { .. } => "quantization_mismatch",
-            Error::TensorMissing { .. } | Error::TensorNotInShard { .. } | Error::HeadMissing { .. } => "tensor_missing",
+            Error::TensorMissing { .. }
+            | Error::TensorNotInShard { .. }
+            | Error::WeightsMissing { .. }
+            | Error::HeadMissing { .. } => "tensor_missing",
             Error::TensorUnexpected { .. } => "tensor_unexpected",
             Error::TensorShape { .. } => "tensor_shape",
             Error::TensorDuplicate { .. } => "tensor_duplicate",
@@ -308,6 +317,7 @@ impl Error {
             }
             Error::TensorMissing { .. }
             | Error::TensorNotInShard { .. }
+            | Error::WeightsMissing { .. }
             | Error::ShardMissing { .. }
             | Error::FileCorrupt { .. }
             | Error::IndexInvalid { .. } => "the checkpoint is incomplete: download it again",

@@ -3,7 +3,7 @@
 use mlx_rs::{Array, Dtype};
 
 use crate::cache::{Cache, Snapshot};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Standalone};
 use crate::{Error, Result};
 
 /// Hidden states `[1, L, H]` as one family's drafter and head want them. Only the family knows whether the final norm
@@ -228,6 +228,12 @@ pub trait Family: 'static {
     /// # Errors
     /// Whatever is wrong with it.
     fn check_head(checkpoint: &Checkpoint) -> Result<()>;
+
+    /// The head as a drafter folder of its own would hold it.
+    ///
+    /// # Errors
+    /// [`Error::HeadMissing`], or a config that no model can have.
+    fn standalone(checkpoint: &Checkpoint) -> Result<Standalone>;
 
     /// What to fetch for a target whose files hold no head, in words; `None` where nothing is known.
     fn head_advice(checkpoint: &Checkpoint) -> Option<String>;

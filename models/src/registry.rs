@@ -6,7 +6,7 @@ use mlx_rs::Dtype;
 
 use crate::Result;
 use crate::cache::Cache;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Standalone};
 use crate::engine::SamplingParams;
 use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target};
 use crate::generate::{Decoder, Limits, Mtp, Plain, prefill};
@@ -27,6 +27,8 @@ pub struct Entry {
     pub layers: fn(&Checkpoint) -> Result<usize>,
     /// Checks a head on its own, from headers.
     pub check_head: fn(&Checkpoint) -> Result<()>,
+    /// The head as a folder of its own.
+    pub standalone: fn(&Checkpoint) -> Result<Standalone>,
     /// What to fetch for a target without a head.
     pub head_advice: fn(&Checkpoint) -> Option<String>,
     /// Why a head may be another model's.
@@ -45,6 +47,7 @@ impl Entry {
             head: F::head,
             layers: F::layers,
             check_head: F::check_head,
+            standalone: F::standalone,
             head_advice: F::head_advice,
             pair_doubt: F::pair_doubt,
             load: load::<F>,

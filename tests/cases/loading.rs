@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use models::{
-    DrafterState, Engine, Error, GenerateRequest, GenerationEvent, Inspection, LoadRequest, Loaded, MtpLocation, Prompt,
-    Speculation, inspect,
+    DrafterState, Engine, Error, GenerateRequest, GenerationEvent, Inspection, LoadRequest, Loaded, MtpLocation,
+    Prompt, Speculation, inspect,
 };
 use serde_json::Value;
 use tests::{ids, json};

@@ -24,7 +24,7 @@ type Tensors = BTreeMap<String, Tensor>;
 type Metadata = Option<HashMap<String, String>>;
 
 /// Fills `out/model` and, for a pair, `out/drafter`.
-pub(super) fn materialise(case: &Value, out: &Path) {
+pub(crate) fn materialise(case: &Value, out: &Path) {
     build(case, &out.join("model"));
     if let Some(drafter) = case.get("drafter") {
         build(drafter, &out.join("drafter"));
@@ -32,7 +32,7 @@ pub(super) fn materialise(case: &Value, out: &Path) {
 }
 
 /// A fixture by its name, e.g. `qwen3_5/hf`: beside the cases, or the copy among the goldens.
-pub(super) fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     let beside = super::root().join("../oracle/out").join(name);
     if beside.is_dir() { beside } else { tests::golden(name) }
 }
@@ -363,7 +363,10 @@ fn unfuse(tensors: Tensors) -> Tensors {
             }
         } else if let Some(path) = name.strip_suffix("down_proj").filter(|p| p.ends_with("experts.")) {
             for e in 0..tensor.shape[0] {
-                out.insert(format!("{path}{e}.down_proj.weight"), tensor.rows(e, 0, tensor.shape[1]));
+                out.insert(
+                    format!("{path}{e}.down_proj.weight"),
+                    tensor.rows(e, 0, tensor.shape[1]),
+                );
             }
         } else {
             out.insert(name, tensor);
@@ -396,7 +399,9 @@ fn pattern(regex: &str) -> Regex {
 
 /// Python's `\1` and `\g<1>` as this library writes them.
 fn replacement(to: &str) -> String {
-    let named = pattern(r"\\g<(\w+)>").replace_all(&to.replace('$', "$$"), "$${$1}").into_owned();
+    let named = pattern(r"\\g<(\w+)>")
+        .replace_all(&to.replace('$', "$$"), "$${$1}")
+        .into_owned();
     pattern(r"\\(\d+)").replace_all(&named, "$${$1}").into_owned()
 }
 

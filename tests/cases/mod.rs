@@ -3,7 +3,7 @@
 
 mod eos;
 mod loading;
-mod materialise;
+pub(crate) mod materialise;
 mod sampling;
 mod streams;
 mod templates;

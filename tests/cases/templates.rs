@@ -127,5 +127,8 @@ fn one_template_with_little_memory() {
 
 /// The cases give long texts by their sum.
 fn sha256(message: &[u8]) -> String {
-    Sha256::digest(message).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(message)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -166,6 +166,21 @@ impl<'a> Fields<'a> {
             .map(Some)
     }
 
+    /// A list of integers, each within `min..=max`; `None` when absent.
+    ///
+    /// # Errors
+    /// When it is something else, or one is out of range.
+    pub fn ints(&self, name: &str, min: i64, max: i64) -> Result<Option<Vec<i32>>> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let error = || Self::error(name, value, format!("a list of integers from {min} to {max}"));
+        let list = value.as_array().ok_or_else(error)?;
+        let int = |v: &Value| {
+            let n = v.as_i64().filter(|n| (min..=max).contains(n));
+            n.and_then(|n| i32::try_from(n).ok()).ok_or_else(error)
+        };
+        list.iter().map(int).collect::<Result<Vec<_>>>().map(Some)
+    }
+
     /// Accepts the field only when it is absent or has this value: for switches whose other position is not built.
     ///
     /// # Errors

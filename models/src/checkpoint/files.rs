@@ -232,5 +232,8 @@ fn read_index(dir: &Path) -> Result<Option<BTreeMap<String, String>>> {
 /// Whether a path is one plain name, by its text alone.
 fn is_file_name(path: &str) -> bool {
     !path.contains(['/', '\\', '\0'])
-        && matches!(Path::new(path).components().collect::<Vec<_>>()[..], [Component::Normal(_)])
+        && matches!(
+            Path::new(path).components().collect::<Vec<_>>()[..],
+            [Component::Normal(_)]
+        )
 }

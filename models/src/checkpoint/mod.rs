@@ -1,6 +1,7 @@
 //! A checkpoint folder: its config, its files and the tensors they hold, read from headers only.
 
 mod config;
+mod extract;
 mod files;
 mod header;
 mod inspect;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use config::Fields;
 pub(crate) use config::read_json_object;
+pub use extract::{Extracted, Standalone, extract_head};
 pub(crate) use inspect::family_of;
 pub use inspect::{Inspection, MtpInspection, MtpLocation, Problem, inspect};
 pub use quantization::{Mode, Quantization, QuantizationSpec};
@@ -90,7 +92,18 @@ impl Checkpoint {
 
     fn with(dir: &Path, discover: fn(&Path) -> Result<files::Found>) -> Result<Self> {
         let config = config::read_json_object(dir, "config.json")?.ok_or_else(|| missing_config(dir))?;
-        let found = discover(dir)?;
+        let mut found = discover(dir)?;
+        if found.files.is_empty() {
+            return Err(no_weights(dir));
+        }
+        let is_fp8 = |info: &TensorInfo| info.dtype == safetensors::Dtype::F8_E4M3;
+        if found.tensors.values().any(is_fp8) {
+            found.warnings.push(
+                "its FP8 weights are unpacked and take at least twice their size: an MLX 8-bit conversion is as exact \
+                 and smaller"
+                    .to_owned(),
+            );
+        }
         let subfolder_config = if found.subfolder.is_empty() {
             None
         } else {
@@ -130,7 +143,43 @@ impl Checkpoint {
     }
 }
 
+/// Formats of other engines, by the ending of their files.
+const OTHER_FORMATS: &[(&str, &str)] = &[
+    (".gguf", "gguf"),
+    (".bin", "PyTorch .bin files"),
+    (".pth", "PyTorch .pth files"),
+    (".pt", "PyTorch .pt files"),
+    (".onnx", "onnx"),
+];
+
+/// The other format that a folder, or a file given as one, is in.
+fn other_format(dir: &Path) -> Option<Error> {
+    let names: Vec<String> = match std::fs::read_dir(dir) {
+        Ok(entries) => entries
+            .flatten()
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect(),
+        Err(_) => vec![dir.file_name()?.to_string_lossy().into_owned()],
+    };
+    if names.iter().any(|name| name.ends_with(".safetensors")) {
+        return None;
+    }
+    let found = OTHER_FORMATS
+        .iter()
+        .find(|(ending, _)| names.iter().any(|name| name.ends_with(ending)))?;
+    Some(Error::UnsupportedQuantization {
+        method: found.1.to_owned(),
+    })
+}
+
+fn no_weights(dir: &Path) -> Error {
+    other_format(dir).unwrap_or_else(|| Error::WeightsMissing { dir: dir.to_path_buf() })
+}
+
 fn missing_config(dir: &Path) -> Error {
+    if let Some(other) = other_format(dir) {
+        return other;
+    }
     match std::fs::metadata(dir) {
         Err(source) => Error::Io {
             path: dir.to_path_buf(),

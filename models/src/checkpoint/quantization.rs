@@ -72,10 +72,11 @@ pub struct Quantization {
     default: Option<QuantizationSpec>,
     overrides: std::collections::BTreeMap<String, Option<QuantizationSpec>>,
     by_shapes: bool,
+    fp8_block: Option<[i32; 2]>,
 }
 
 impl Quantization {
-    /// Reads `quantization`, or `quantization_config` where that is its MLX copy.
+    /// Reads `quantization`, or `quantization_config` where that is its MLX copy or block-scaled FP8.
     ///
     /// # Errors
     /// A method this engine does not read, by name, and values no mode has.
@@ -90,6 +91,9 @@ impl Quantization {
                     continue;
                 };
                 if let Some(method) = block.text("quant_method")? {
+                    if method == "fp8" {
+                        return Self::fp8(block);
+                    }
                     return Err(Error::UnsupportedQuantization {
                         method: method.to_owned(),
                     });
@@ -128,8 +132,33 @@ impl Quantization {
         Ok(Self {
             default,
             overrides,
-            by_shapes: false,
+            ..Self::default()
         })
+    }
+
+    /// FP8 with one scale a block: E4M3, blocks named by the config.
+    fn fp8(block: Fields<'_>) -> Result<Self> {
+        if let Some(format) = block.text("fmt")?.filter(|f| *f != "e4m3") {
+            return Err(Error::UnsupportedQuantization {
+                method: format!("fp8 ({format})"),
+            });
+        }
+        let sides = block.ints("weight_block_size", 1, 4096)?;
+        let Some([rows, columns]) = sides.as_deref() else {
+            return Err(Error::UnsupportedQuantization {
+                method: "fp8 without weight_block_size".to_owned(),
+            });
+        };
+        Ok(Self {
+            fp8_block: Some([*rows, *columns]),
+            ..Self::default()
+        })
+    }
+
+    /// Rows and columns of the blocks that share a scale, where the config says FP8.
+    #[must_use]
+    pub fn fp8_block(&self) -> Option<[i32; 2]> {
+        self.fp8_block
     }
 
     /// For tensors that come without a config: each module's shapes say how it is packed.
@@ -139,6 +168,12 @@ impl Quantization {
             by_shapes: true,
             ..Self::default()
         }
+    }
+
+    /// Whether the config says nothing at all.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.default.is_none() && self.overrides.is_empty() && self.fp8_block.is_none()
     }
 
     /// Whether shapes decide.

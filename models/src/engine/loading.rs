@@ -116,7 +116,9 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
             };
             if !head.passed_over.is_empty() {
                 let others = head.passed_over.join(", ");
-                warnings.push(format!("another MTP head in {others} is not used: the one {place} counts"));
+                warnings.push(format!(
+                    "another MTP head in {others} is not used: the one {place} counts"
+                ));
             }
             DrafterState::Ready {
                 source: format!("MTP head {place} ({})", head.files.join(", ")),

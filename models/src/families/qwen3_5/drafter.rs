@@ -4,9 +4,9 @@
 use mlx_rs::{Array, Dtype, ops};
 
 use super::config::{Config, LayerKind};
+use super::head;
 use super::layer::Layer;
 use super::target::Target;
-use super::weights;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Fields};
 use crate::family::{self, Hidden, LoadOptions, Pick, Target as _, same};
@@ -66,7 +66,7 @@ impl Drafter {
             });
         }
         text.int("mtp_num_hidden_layers", 0, 8)?;
-        let taken = weights::head(checkpoint, dtype, options)?;
+        let taken = head::head(checkpoint, dtype, options)?;
         let (mut w, shift) = (taken.weights, taken.zero_centred);
         let hidden = c.hidden_size;
         let count = layer_count(w.names());
@@ -75,7 +75,7 @@ impl Drafter {
             .collect::<Result<Vec<_>>>()?;
         // Counts the bonus; the field's own default is the number of head layers plus two.
         let block_size = top.int("block_size", 2, 1024)?.map_or(count + 2, |n| n as usize);
-        let head = Self {
+        let drafter = Self {
             pre_fc_norm_embedding: w.take_norm("pre_fc_norm_embedding.weight", hidden, shift)?,
             pre_fc_norm_hidden: w.take_norm("pre_fc_norm_hidden.weight", hidden, shift)?,
             fc: w.linear("fc", hidden, 2 * hidden)?,
@@ -85,7 +85,7 @@ impl Drafter {
             block_size: block_size.min(crate::engine::MAX_BLOCK_SIZE),
         };
         w.finish()?;
-        Ok(head)
+        Ok(drafter)
     }
 
     /// Tokens `[1, n]` and hidden states `[1, n, H]` to outputs `[1, n, H]`, final norm included.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::weights::is_announced;
+use super::head::is_announced;
 use crate::checkpoint::Checkpoint;
 
 /// What a name says: `Qwen3.8-27B`.
@@ -26,8 +26,14 @@ impl ModelName {
             let digits = part.strip_suffix(['B', 'b']).and_then(|p| p.strip_prefix(first));
             digits.is_some_and(|d| !d.is_empty() && d.chars().all(|c| c.is_ascii_digit() || c == '.'))
         };
-        let mut parts = rest[generation.len()..].split(['-', '_']).filter(|p| !p.is_empty()).peekable();
-        let mut size = parts.next_if(|p| is_size(p, "")).unwrap_or_default().to_ascii_uppercase();
+        let mut parts = rest[generation.len()..]
+            .split(['-', '_'])
+            .filter(|p| !p.is_empty())
+            .peekable();
+        let mut size = parts
+            .next_if(|p| is_size(p, ""))
+            .unwrap_or_default()
+            .to_ascii_uppercase();
         if let Some(active) = parts.next_if(|p| !size.is_empty() && is_size(&p.to_ascii_uppercase(), "A")) {
             size = format!("{size}-{}", active.to_ascii_uppercase());
         }
@@ -36,7 +42,10 @@ impl ModelName {
 
     /// Of a checkpoint folder: its own name, its repository's in a hub cache, or the name in its config.
     pub(super) fn of(checkpoint: &Checkpoint) -> Option<Self> {
-        let config = checkpoint.config.get("_name_or_path").and_then(serde_json::Value::as_str);
+        let config = checkpoint
+            .config
+            .get("_name_or_path")
+            .and_then(serde_json::Value::as_str);
         names(&checkpoint.dir)
             .iter()
             .map(String::as_str)
