@@ -17,6 +17,7 @@ mod engine;
 mod heads;
 mod inventory;
 mod parity;
+mod requantized;
 mod speculation;
 mod store;
 mod trained;

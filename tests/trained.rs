@@ -36,19 +36,20 @@ fn pairs() -> Vec<(&'static str, PathBuf, Option<PathBuf>)> {
     pairs
 }
 
+fn chat(text: &str) -> Prompt {
+    Prompt::Messages(vec![Message {
+        role: Role::User,
+        content: text.to_owned(),
+        reasoning: None,
+    }])
+}
+
 /// The first so many chat and raw prompts.
 fn prompts(chats: usize, raws: usize) -> Vec<Prompt> {
-    let chat = |text: &&str| {
-        Prompt::Messages(vec![Message {
-            role: Role::User,
-            content: (*text).to_owned(),
-            reasoning: None,
-        }])
-    };
     PROMPTS
         .iter()
         .take(chats)
-        .map(chat)
+        .map(|text| chat(text))
         .chain(RAW.iter().take(raws).map(|t| Prompt::Raw((*t).to_owned())))
         .collect()
 }
@@ -131,16 +132,53 @@ fn trained_checkpoints_say_the_same_with_speculation_on_and_off() {
     }
 }
 
-/// Acceptance of greedy drafts over these ten prompts, 96 tokens each, ended by end tokens. The floors lie a little under
-/// what was measured here; the figures in the checkpoints' READMEs are for other prompts, so they compare in kind only.
+/// Figures of a checkpoint's README (mlx-vlm, up to 96 greedy tokens, eight chat and two raw prompts): block size and
+/// share of drafts accepted; and ten prompts of the kinds it names (capital, sum, haiku, story, two explanations, two of
+/// code, two raw), on which mlx-vlm gives those figures to within 0.02. The READMEs do not give their own prompts.
+struct Published {
+    figures: [(usize, f64); 3],
+    prompts: [&'static str; 10],
+}
+
+const FOUR_BIT: Published = Published {
+    figures: [(3, 0.79), (4, 0.72), (5, 0.64)],
+    prompts: [
+        "What is the capital of Japan?",
+        "What is 45 + 17?",
+        "Write a haiku about autumn.",
+        "Write a short story about a robot.",
+        "What is recursion?",
+        "Explain what an operating system does.",
+        "Write a Rust function that checks whether a number is prime.",
+        "Write a function in Python that returns the Fibonacci numbers.",
+        "The package manager keeps a list of",
+        "The kernel provides",
+    ],
+};
+
+const BF16: Published = Published {
+    figures: [(3, 0.83), (4, 0.75), (5, 0.70)],
+    prompts: [
+        "What is the capital of Italy?",
+        "What is 12 + 30?",
+        "Write a haiku about autumn.",
+        "Write a short story about a robot.",
+        "What is a compiler?",
+        "Explain how a stack works.",
+        "Write a Python function that reverses a string.",
+        "Write a function in Python that returns the Fibonacci numbers.",
+        "The package manager keeps a list of",
+        "A file system is",
+    ],
+};
+
+/// No more than this below the published figure. What is left is counting: drafts behind an end token count as accepted
+/// there and not at all here.
+const SLACK: f64 = 0.02;
+
 #[test]
-fn greedy_drafts_are_accepted_as_often_as_measured() {
-    let floors: &[(usize, f64)] = if full() {
-        &[(3, 0.70), (4, 0.60), (5, 0.53)]
-    } else {
-        &[(3, 0.70)]
-    };
-    for (name, target, drafter) in pairs() {
+fn greedy_drafts_are_accepted_as_often_as_published() {
+    for ((name, target, drafter), published) in pairs().into_iter().zip([FOUR_BIT, BF16]) {
         let engine = Engine::start();
         engine
             .load(LoadRequest {
@@ -149,17 +187,27 @@ fn greedy_drafts_are_accepted_as_often_as_measured() {
                 ..LoadRequest::default()
             })
             .unwrap();
-        for &(block, floor) in floors {
+        let prompts = published.prompts.iter().enumerate();
+        let prompts: Vec<Prompt> = prompts
+            .map(|(i, text)| {
+                if i < 8 {
+                    chat(text)
+                } else {
+                    Prompt::Raw((*text).to_owned())
+                }
+            })
+            .collect();
+        for (block, figure) in published.figures {
             let (mut drafted, mut accepted) = (0, 0);
-            for prompt in prompts(8, 2) {
-                let s = generate(&engine, &prompt, 96, false, Speculation::Block(block), 0.0)
+            for prompt in &prompts {
+                let s = generate(&engine, prompt, 96, false, Speculation::Block(block), 0.0)
                     .stats
                     .speculation;
                 (drafted, accepted) = (drafted + s.drafted, accepted + s.accepted);
             }
             let rate = accepted as f64 / drafted as f64;
-            eprintln!("{name}, block {block}: {rate:.3} accepted, at least {floor:.2} expected");
-            assert!(rate >= floor, "{name}, block {block}: {rate}");
+            eprintln!("{name}, block {block}: {rate:.3} accepted, published {figure:.2}");
+            assert!(rate >= figure - SLACK, "{name}, block {block}: {rate}");
         }
     }
 }

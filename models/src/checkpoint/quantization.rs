@@ -223,7 +223,8 @@ impl QuantizationSpec {
 fn spec(fields: Fields<'_>, base: Option<QuantizationSpec>) -> Result<QuantizationSpec> {
     let mode = match fields.text("mode")? {
         Some(name) => Mode::parse(name)?,
-        None => base.map_or(Mode::Affine, |b| b.mode),
+        // An exception without a mode is affine whatever the rest is, as MLX reads it.
+        None => Mode::Affine,
     };
     let (default_bits, default_group) = match mode {
         Mode::Affine => (4, 64),

@@ -61,13 +61,15 @@ impl Figures {
             return;
         }
         let accepted = round.accepted.min(kept);
-        self.drafted += round.drafted;
+        // Drafts behind the end were neither right nor wrong: nobody looked.
+        let drafted = if round.accepted >= kept { kept } else { round.drafted };
+        self.drafted += drafted;
         self.accepted_per_round.push(accepted);
         self.round_tokens += kept;
-        if self.positions.len() < round.drafted {
-            self.positions.resize(round.drafted, (0, 0));
+        if self.positions.len() < drafted {
+            self.positions.resize(drafted, (0, 0));
         }
-        for (i, (proposed, kept)) in self.positions.iter_mut().enumerate().take(round.drafted) {
+        for (i, (proposed, kept)) in self.positions.iter_mut().enumerate().take(drafted) {
             *proposed += 1;
             *kept += usize::from(i < accepted);
         }

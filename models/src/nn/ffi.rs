@@ -231,6 +231,34 @@ pub(crate) fn dequantize(
     })
 }
 
+/// Packs a matrix `[..., out, in]`: packed words, scales and, in affine mode, biases.
+pub(crate) fn quantize(w: &Array, spec: QuantizationSpec) -> Result<Vec<Array>> {
+    init();
+    let (absent, stream) = (Absent::new(), Stream::thread_local_or_default());
+    // SAFETY: all handles live for the calls; the list is freed once its arrays are taken out.
+    unsafe {
+        let mut list = mlx_sys::mlx_vector_array_new();
+        let status = mlx_sys::mlx_quantize(
+            &mut list,
+            w.as_ptr(),
+            some(spec.group_size),
+            some(spec.bits),
+            mode(spec).as_ptr(),
+            absent.0,
+            stream.as_ref().as_ptr(),
+        );
+        let parts = if status == 0 {
+            (0..mlx_sys::mlx_vector_array_size(list))
+                .map(|i| array(|r| mlx_sys::mlx_vector_array_get(r, list, i)))
+                .collect()
+        } else {
+            Err(failure())
+        };
+        mlx_sys::mlx_vector_array_free(list);
+        parts
+    }
+}
+
 /// 8-bit floats (E4M3, one a byte) as `dtype`.
 pub(crate) fn from_fp8(x: &Array, dtype: Dtype) -> Result<Array> {
     let stream = Stream::thread_local_or_default();

@@ -51,6 +51,15 @@ impl Linear {
     }
 }
 
+/// Packs a matrix `[..., out, in]` as conversions do: packed words `[..., out, in * bits / 32]`, scales
+/// `[..., out, in / group_size]` and, in affine mode, biases. The tests make checkpoints of every mode with it.
+///
+/// # Errors
+/// An input size that is no multiple of the group size.
+pub fn quantize(weight: &Array, spec: QuantizationSpec) -> Result<Vec<Array>> {
+    ffi::quantize(weight, spec)
+}
+
 /// Token vectors `[vocabulary, hidden]`; also the head of tied models.
 #[derive(Debug, Clone)]
 pub struct Embedding {

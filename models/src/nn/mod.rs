@@ -10,7 +10,7 @@ mod moe;
 pub use attention::attention;
 pub use conv::{causal_conv, conv_window};
 pub use gated_delta::{GatedDeltaInputs, STEP_MODE_ROWS, gated_delta};
-pub use linear::{Embedding, Linear};
+pub use linear::{Embedding, Linear, quantize};
 pub use moe::{Experts, top_k};
 
 use mlx_rs::{Array, Dtype, ops};
