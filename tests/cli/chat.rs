@@ -5,7 +5,6 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use app::ipc::MessageStatus;
-use serde_json::json;
 use tempfile::TempDir;
 
 use super::{ENDLESS, Program, QUESTION, signal, stderr, stdout};
