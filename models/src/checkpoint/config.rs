@@ -164,6 +164,23 @@ impl<'a> Fields<'a> {
             .map(Some)
     }
 
+    /// A list of integers within `min..=max`; `None` when absent.
+    ///
+    /// # Errors
+    /// When it is something else, or one of them is out of range.
+    pub fn ints(&self, name: &str, min: i64, max: i64) -> Result<Option<Vec<i32>>> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let error = || Self::error(name, value, format!("a list of integers from {min} to {max}"));
+        let list = value.as_array().ok_or_else(error)?;
+        list.iter()
+            .map(|v| {
+                let n = v.as_i64().filter(|n| (min..=max).contains(n)).ok_or_else(error)?;
+                i32::try_from(n).map_err(|_| error())
+            })
+            .collect::<Result<Vec<_>>>()
+            .map(Some)
+    }
+
     /// Accepts the field only when it is absent or has this value: for switches whose other position is not built.
     ///
     /// # Errors

@@ -131,7 +131,8 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
     let quantization = match Quantization::read(&checkpoint.config) {
         Ok(q) => q.default_spec().map(|s| s.to_string()),
         Err(e) => {
-            if problems.is_empty() {
+            // A loader that ran through may know the weights' packing from elsewhere.
+            if problems.is_empty() && (family.is_none() || standalone) {
                 note_problem(&mut problems, e);
             }
             None
@@ -151,7 +152,9 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
         mtp: mtp(head),
         bytes: checkpoint.bytes(),
         problems,
-        warnings: checkpoint.warnings,
+        warnings: (checkpoint.warnings.iter().cloned())
+            .chain(family.iter().flat_map(|f| (f.notes)(&checkpoint)))
+            .collect(),
     })
 }
 

@@ -162,6 +162,45 @@ impl<'a> Weights<'a> {
         self.convert(raw, dtype)
     }
 
+    /// Takes a depthwise convolution, `[C, 1, K]` raw or `[C, K, 1]` converted, as `[K, C]`.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`].
+    pub fn take_conv(&mut self, name: &str, channels: i32, kernel: i32) -> Result<Array> {
+        let raw = self.info(name).is_some_and(|i| i.shape.last() != Some(&1));
+        let shape = if raw {
+            [channels, 1, kernel]
+        } else {
+            [channels, kernel, 1]
+        };
+        let weight = self.take(name, &shape)?;
+        self.settle(
+            weight
+                .reshape(&[channels, kernel])?
+                .transpose_axes(&[1, 0])?
+                .contiguous()?,
+        )
+    }
+
+    /// Takes a tensor of one-byte elements, 8-bit floats among them, as the bytes they are.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`], and elements of another size.
+    pub fn take_bytes(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
+        use safetensors::Dtype::{F8_E4M3, U8};
+        if let Some((source, info)) = self.entries.get_mut(name) {
+            if ![F8_E4M3, U8].contains(&info.dtype) {
+                return Err(Error::TensorShape {
+                    name: source.clone(),
+                    found: format!("{:?}", info.dtype),
+                    expected: "U8 or F8_E4M3".to_owned(),
+                });
+            }
+            info.dtype = U8;
+        }
+        self.take_raw(name, shape)
+    }
+
     /// Converts and, unless dry, evaluates at once, so that stored and converted copies never pile up.
     ///
     /// # Errors
