@@ -268,7 +268,7 @@ impl Error {
             Error::ConfigSyntax { .. } | Error::ConfigValue { .. } => {
                 "the checkpoint's configuration is damaged or made by hand: download it again"
             }
-            Error::UnsupportedModel { .. } => "Qwen3.5, 3.6 and 3.8 models run here: choose one of those",
+            Error::UnsupportedModel { .. } => "Qwen3.5, 3.6 and 3.8 and Inkling models run here: choose one of those",
             Error::UnsupportedQuantization { .. } => "get the unquantized model or an MLX conversion of it",
             Error::QuantizationMismatch { .. } => {
                 "config and weights come from different conversions: download both again"
