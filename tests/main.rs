@@ -15,6 +15,8 @@ mod cases_sampling;
 mod cases_text;
 mod cli;
 mod engine;
+mod inkling;
+mod inkling_checkpoints;
 mod parity;
 mod speculation;
 mod store;
