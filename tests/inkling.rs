@@ -8,7 +8,7 @@ use models::SamplingParams;
 use models::cache::Cache;
 use models::checkpoint::Checkpoint;
 use models::families::inkling::{Drafter, Family, Target};
-use models::family::{Drafter as _, Family as _, Hidden, LoadOptions, Target as _};
+use models::family::{Drafter as _, Family as _, LoadOptions, Target as _};
 use models::generate::Limits;
 use models::text::Tokenizer;
 use safetensors::SafeTensors;
@@ -235,7 +235,10 @@ fn a_sliding_window_ends_where_it_says() {
     let (target, tokens) = (target(copy.path()), prompt("long"));
     let last = |tokens: &[u32]| {
         let (logits, _) = pieces(&target, [tokens]);
-        ops::split(&logits, tokens.len() as i32, 1).unwrap().pop().unwrap()
+        ops::split_equal(&logits, tokens.len() as i32, 1)
+            .unwrap()
+            .pop()
+            .unwrap()
     };
     let end = last(&tokens);
     for back in 0..tokens.len() {

@@ -15,9 +15,7 @@ use crate::inkling::{OPTIONS, Tensors, changed, pieces, prompt, target, tiny};
 
 fn refused(layout: &str, change: impl FnOnce(&mut Value, &mut Tensors)) -> Error {
     let copy = changed(layout, change);
-    Family::load_target(&Checkpoint::open(copy.path()).unwrap(), OPTIONS)
-        .err()
-        .expect("a refusal")
+    Family::load_target(&Checkpoint::open(copy.path()).unwrap(), OPTIONS).expect_err("a refusal")
 }
 
 #[test]
@@ -123,7 +121,7 @@ fn published_four_bit_experts_are_the_numbers_they_stand_for() {
     let (experts, hidden, width) = (4, 64, 32);
     let bytes = |n: usize, seed: usize, mask: u8, base: u8| -> Vec<u8> {
         (0..n)
-            .map(|i| base + (((i * 131 + seed) * 29 >> 3) as u8 & mask))
+            .map(|i| base + ((((i * 131 + seed) * 29) >> 3) as u8 & mask))
             .collect()
     };
     let scale2 = |seed: usize| {
