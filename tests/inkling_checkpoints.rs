@@ -5,7 +5,7 @@ use std::path::Path;
 use models::Error;
 use models::checkpoint::Checkpoint;
 use models::families::inkling::Family;
-use models::family::Family as _;
+use models::family::{Family as _, HeadPlace};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype as Stored;
 use serde_json::{Value, json};
@@ -33,12 +33,12 @@ fn a_head_without_local_ids_in_its_config_is_told_by_its_tables() {
 fn a_head_is_found_by_its_tensors_and_not_by_its_config() {
     let head = |dir: &Path| Family::head(&Checkpoint::open(dir).unwrap());
     let stray = head(&golden("inkling").join("hf")).unwrap();
-    assert_eq!((stray.tensors, stray.stray, stray.standalone), (60, true, false));
+    assert_eq!((stray.tensors, stray.place), (60, HeadPlace::Stray));
     assert_eq!(stray.files, ["mtp.safetensors"]);
     // The converted target still says that it has three blocks.
     assert_eq!(head(&golden("inkling").join("mlx")), None);
     let alone = head(&golden("inkling").join("mlx-mtp")).unwrap();
-    assert_eq!((alone.tensors, alone.standalone), (55, true));
+    assert_eq!((alone.tensors, alone.place), (55, HeadPlace::Standalone));
     // Inside the target's own files, and as a folder of its own; without a word in the config.
     let bytes = std::fs::read(golden("inkling").join("hf/mtp.safetensors")).unwrap();
     let silent = |config: &mut Value| config.as_object_mut().unwrap().retain(|k, _| k != "mtp_config");
@@ -52,12 +52,12 @@ fn a_head_is_found_by_its_tensors_and_not_by_its_config() {
         add(tensors);
     });
     let found = head(own.path()).unwrap();
-    assert_eq!((found.tensors, found.stray, found.standalone), (60, false, false));
+    assert_eq!((found.tensors, found.place), (60, HeadPlace::Own));
     let folder = changed("hf", |_, tensors| {
         tensors.clear();
         add(tensors);
     });
-    assert!(head(folder.path()).unwrap().standalone);
+    assert!(head(folder.path()).unwrap().is_standalone());
     let prompt = prompt("short");
     let expected = run(
         load(&golden("inkling").join("hf"), None).as_ref(),

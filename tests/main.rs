@@ -11,12 +11,13 @@
 
 mod architecture;
 mod bindings;
-mod cases_sampling;
-mod cases_text;
+mod cases;
 mod cli;
 mod engine;
+mod heads;
 mod inkling;
 mod inkling_checkpoints;
+mod inventory;
 mod parity;
 mod speculation;
 mod store;

@@ -44,6 +44,14 @@ pub enum Error {
         /// The allowed range or form.
         expected: String,
     },
+    /// A required field of a configuration file is not there.
+    #[error("`{field}` is missing; it must be {expected}")]
+    FieldMissing {
+        /// The field's name.
+        field: String,
+        /// The allowed range or form.
+        expected: String,
+    },
     /// A model family or variant that this engine does not run.
     #[error("{message}")]
     UnsupportedModel {
@@ -68,11 +76,39 @@ pub enum Error {
         /// Group size the config asks for.
         group_size: i32,
     },
+    /// A packed tensor of which the config says nothing.
+    #[error("`{tensor}` is packed, but the config's `quantization` gives no bits and group_size for it")]
+    QuantizationMissing {
+        /// The packed tensor.
+        tensor: String,
+    },
     /// A tensor the model needs is not in the checkpoint.
     #[error("tensor `{name}` is missing")]
     TensorMissing {
         /// Its name, as this layout writes it.
         name: String,
+    },
+    /// A tensor is not in the file that the index names for it.
+    #[error("tensor `{name}` is missing: the index puts it in `{file}`, which does not hold it")]
+    TensorNotInShard {
+        /// The tensor.
+        name: String,
+        /// The file.
+        file: String,
+    },
+    /// A checkpoint without the MTP head that was asked of it.
+    #[error("`{}` holds no MTP tensors{}", dir.display(), announced_words(*announced))]
+    HeadMissing {
+        /// The folder.
+        dir: PathBuf,
+        /// Whether its config speaks of a head all the same.
+        announced: bool,
+    },
+    /// A folder without weight files.
+    #[error("no safetensors file in `{}`", dir.display())]
+    WeightsMissing {
+        /// The folder.
+        dir: PathBuf,
     },
     /// A tensor nobody takes.
     #[error("tensor `{name}` in `{file}` belongs to no part of this model")]
@@ -124,10 +160,10 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
-    /// A path that leads out of the checkpoint folder.
-    #[error("path `{path}` leads out of the checkpoint folder")]
+    /// An index entry that is a path and not a file name.
+    #[error("`{path}` is no plain file name of the checkpoint folder")]
     UnsafePath {
-        /// The path, as written.
+        /// The path, as the index has it.
         path: String,
     },
     /// A drafter head opened as if it were a model.
@@ -225,13 +261,16 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Io { .. } => "io",
-            Error::ConfigMissing { .. } => "config_missing",
+            Error::ConfigMissing { .. } | Error::FieldMissing { .. } => "config_missing",
             Error::ConfigSyntax { .. } => "config_syntax",
             Error::ConfigValue { .. } => "config_value",
             Error::UnsupportedModel { .. } => "unsupported_model",
             Error::UnsupportedQuantization { .. } => "unsupported_quantization",
-            Error::QuantizationMismatch { .. } => "quantization_mismatch",
-            Error::TensorMissing { .. } => "tensor_missing",
+            Error::QuantizationMismatch { .. } | Error::QuantizationMissing { .. } => "quantization_mismatch",
+            Error::TensorMissing { .. }
+            | Error::TensorNotInShard { .. }
+            | Error::WeightsMissing { .. }
+            | Error::HeadMissing { .. } => "tensor_missing",
             Error::TensorUnexpected { .. } => "tensor_unexpected",
             Error::TensorShape { .. } => "tensor_shape",
             Error::TensorDuplicate { .. } => "tensor_duplicate",
@@ -265,15 +304,20 @@ impl Error {
             Error::ConfigMissing { .. } => {
                 "choose the folder that holds config.json and the safetensors files of one model"
             }
-            Error::ConfigSyntax { .. } | Error::ConfigValue { .. } => {
+            Error::ConfigSyntax { .. } | Error::ConfigValue { .. } | Error::FieldMissing { .. } => {
                 "the checkpoint's configuration is damaged or made by hand: download it again"
             }
             Error::UnsupportedModel { .. } => "Qwen3.5, 3.6 and 3.8 and Inkling models run here: choose one of those",
             Error::UnsupportedQuantization { .. } => "get the unquantized model or an MLX conversion of it",
-            Error::QuantizationMismatch { .. } => {
+            Error::QuantizationMismatch { .. } | Error::QuantizationMissing { .. } => {
                 "config and weights come from different conversions: download both again"
             }
+            Error::HeadMissing { .. } => {
+                "give the folder of the drafter that was published for this model, or turn speculation off"
+            }
             Error::TensorMissing { .. }
+            | Error::TensorNotInShard { .. }
+            | Error::WeightsMissing { .. }
             | Error::ShardMissing { .. }
             | Error::FileCorrupt { .. }
             | Error::IndexInvalid { .. } => "the checkpoint is incomplete: download it again",
@@ -299,6 +343,14 @@ impl Error {
             Error::Usage { .. } | Error::Backend { .. } => return None,
         };
         Some(text.to_owned())
+    }
+}
+
+fn announced_words(announced: bool) -> &'static str {
+    if announced {
+        ", though its config announces a head: conversions often leave the tensors out"
+    } else {
+        ""
     }
 }
 

@@ -3,7 +3,7 @@
 use mlx_rs::{Array, Dtype};
 
 use crate::cache::{Cache, Snapshot};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Standalone};
 use crate::{Error, Result};
 
 /// Hidden states `[1, L, H]` as one family's drafter and head want them. Only the family knows whether the final norm
@@ -175,6 +175,19 @@ pub struct LoadOptions {
     pub dry: bool,
 }
 
+/// Which part of a checkpoint folder holds its MTP head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadPlace {
+    /// The files the target uses.
+    Own,
+    /// A file beside them that the index does not know.
+    Stray,
+    /// The `mtp` folder inside the target's.
+    Subfolder,
+    /// The folder holds a head alone.
+    Standalone,
+}
+
 /// Where a checkpoint holds an MTP head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadLocation {
@@ -182,10 +195,18 @@ pub struct HeadLocation {
     pub tensors: usize,
     /// Files that hold them.
     pub files: Vec<String>,
-    /// Whether it lies in files that the target's index does not know.
-    pub stray: bool,
-    /// Whether the folder holds a head alone.
-    pub standalone: bool,
+    /// Which part of the folder that is.
+    pub place: HeadPlace,
+    /// Files with a head that is not used, because the one here counts before it.
+    pub passed_over: Vec<String>,
+}
+
+impl HeadLocation {
+    /// Whether there is no target beside it.
+    #[must_use]
+    pub fn is_standalone(&self) -> bool {
+        self.place == HeadPlace::Standalone
+    }
 }
 
 /// A target type and the drafter type that goes with it.
@@ -219,6 +240,24 @@ pub trait Family: 'static {
     /// # Errors
     /// Whatever is wrong with the checkpoint.
     fn load_target(checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self::Target>;
+
+    /// Checks a head on its own: names, shapes and config, without reading data.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it.
+    fn check_head(checkpoint: &Checkpoint) -> Result<()>;
+
+    /// The head as a drafter folder of its own would hold it.
+    ///
+    /// # Errors
+    /// [`Error::HeadMissing`], or a config that no model can have.
+    fn standalone(checkpoint: &Checkpoint) -> Result<Standalone>;
+
+    /// What to fetch for a target whose files hold no head, in words; `None` where nothing is known.
+    fn head_advice(checkpoint: &Checkpoint) -> Option<String>;
+
+    /// Why a head may be another model's although every size agrees, in words; `None` where nothing speaks against it.
+    fn pair_doubt(target: &Checkpoint, head: &Checkpoint) -> Option<String>;
 
     /// Loads the head and checks it against the target.
     ///

@@ -41,7 +41,7 @@ pub mod sampler;
 #[doc(hidden)]
 pub mod text;
 
-pub use checkpoint::{Inspection, MtpInspection, MtpLocation, Problem, inspect};
+pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem, extract_head, inspect};
 pub use engine::{
     ActivationDtype, DraftKind, DrafterState, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
     GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, Prompt, Role, RoundStats, SamplingParams, Sink,

@@ -6,7 +6,7 @@ use mlx_rs::Dtype;
 
 use crate::Result;
 use crate::cache::Cache;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Standalone};
 use crate::engine::SamplingParams;
 use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target, wiring_place};
 use crate::generate::{Decoder, Limits, Mtp, Plain, prefill};
@@ -27,6 +27,14 @@ pub struct Entry {
     pub notes: fn(&Checkpoint) -> Vec<String>,
     /// Number of decoder layers.
     pub layers: fn(&Checkpoint) -> Result<usize>,
+    /// Checks a head on its own, from headers.
+    pub check_head: fn(&Checkpoint) -> Result<()>,
+    /// The head as a folder of its own.
+    pub standalone: fn(&Checkpoint) -> Result<Standalone>,
+    /// What to fetch for a target without a head.
+    pub head_advice: fn(&Checkpoint) -> Option<String>,
+    /// Why a head may be another model's.
+    pub pair_doubt: fn(&Checkpoint, &Checkpoint) -> Option<String>,
     /// Loads a target and, from the second checkpoint if there is one, its drafter.
     pub load: LoadPair,
 }
@@ -41,6 +49,10 @@ impl Entry {
             head: F::head,
             notes: F::notes,
             layers: F::layers,
+            check_head: F::check_head,
+            standalone: F::standalone,
+            head_advice: F::head_advice,
+            pair_doubt: F::pair_doubt,
             load: load::<F>,
         }
     }

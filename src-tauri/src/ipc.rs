@@ -149,7 +149,7 @@ pub struct Run {
     pub model: String,
     /// Whether the MTP decoder ran.
     pub speculating: bool,
-    /// Why it did not.
+    /// Why it did not, or why it ran to no avail.
     pub reason: Option<String>,
     /// Tokens verified a round, bonus included; 1 when off.
     pub block_size: u32,

@@ -106,8 +106,10 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// As [`Fields::int`], and when absent.
     pub fn required_int(&self, name: &str, min: i64, max: i64) -> Result<i32> {
-        self.int(name, min, max)?
-            .ok_or_else(|| Self::error(name, "missing", format!("an integer from {min} to {max}")))
+        self.int(name, min, max)?.ok_or_else(|| Error::FieldMissing {
+            field: name.to_owned(),
+            expected: format!("an integer from {min} to {max}"),
+        })
     }
 
     /// A finite number with `min < x <= max` or, where `inclusive`, `min <= x <= max`; `None` when absent.
@@ -164,21 +166,19 @@ impl<'a> Fields<'a> {
             .map(Some)
     }
 
-    /// A list of integers within `min..=max`; `None` when absent.
+    /// A list of integers, each within `min..=max`; `None` when absent.
     ///
     /// # Errors
-    /// When it is something else, or one of them is out of range.
+    /// When it is something else, or one is out of range.
     pub fn ints(&self, name: &str, min: i64, max: i64) -> Result<Option<Vec<i32>>> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let error = || Self::error(name, value, format!("a list of integers from {min} to {max}"));
         let list = value.as_array().ok_or_else(error)?;
-        list.iter()
-            .map(|v| {
-                let n = v.as_i64().filter(|n| (min..=max).contains(n)).ok_or_else(error)?;
-                i32::try_from(n).map_err(|_| error())
-            })
-            .collect::<Result<Vec<_>>>()
-            .map(Some)
+        let int = |v: &Value| {
+            let n = v.as_i64().filter(|n| (min..=max).contains(n));
+            n.and_then(|n| i32::try_from(n).ok()).ok_or_else(error)
+        };
+        list.iter().map(int).collect::<Result<Vec<_>>>().map(Some)
     }
 
     /// Accepts the field only when it is absent or has this value: for switches whose other position is not built.

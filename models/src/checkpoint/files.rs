@@ -1,6 +1,7 @@
 //! Which weight files of a folder count.
 //!
-//! With an index, the files it names count and every other one is stray. Without one, all count.
+//! With an index, the files it names count and every other one is stray. Without one, all count. A folder `mtp` inside
+//! may hold a head.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -10,27 +11,68 @@ use crate::{Error, Result};
 
 const INDEX: &str = "model.safetensors.index.json";
 
+/// Folder inside a target's in which some publishers put its head.
+pub(super) const HEAD_FOLDER: &str = "mtp";
+
+#[derive(Default)]
 pub(super) struct Found {
     pub(super) files: Vec<WeightFile>,
     pub(super) tensors: BTreeMap<String, TensorInfo>,
     pub(super) stray: BTreeMap<String, TensorInfo>,
+    pub(super) subfolder: BTreeMap<String, TensorInfo>,
     pub(super) warnings: Vec<String>,
 }
 
 pub(super) fn discover(dir: &Path) -> Result<Found> {
-    let present = safetensors_in(dir)?;
-    let mut found = Found {
-        files: Vec::new(),
-        tensors: BTreeMap::new(),
-        stray: BTreeMap::new(),
-        warnings: Vec::new(),
+    let mut found = target_files(dir)?;
+    scan_subfolder(&mut found, dir)?;
+    Ok(found)
+}
+
+/// As [`discover`], but an index that does not fit the files is ignored.
+pub(super) fn discover_head(dir: &Path) -> Result<Found> {
+    let mut found = match target_files(dir) {
+        Ok(found) => found,
+        Err(
+            Error::ShardMissing { .. }
+            | Error::TensorNotInShard { .. }
+            | Error::IndexInvalid { .. }
+            | Error::UnsafePath { .. },
+        ) => all_files(dir, &safetensors_in(dir)?)?,
+        Err(e) => return Err(e),
     };
-    let Some(index) = read_index(dir)? else {
-        for name in &present {
-            let tensors = found.scan(dir, name)?;
-            merge(&found.files, &mut found.tensors, tensors)?;
+    scan_subfolder(&mut found, dir)?;
+    Ok(found)
+}
+
+/// Every file counts.
+fn all_files(dir: &Path, present: &BTreeSet<String>) -> Result<Found> {
+    let mut found = Found::default();
+    for name in present {
+        let tensors = found.scan(dir, name)?;
+        merge(&found.files, &mut found.tensors, tensors)?;
+    }
+    Ok(found)
+}
+
+fn scan_subfolder(found: &mut Found, dir: &Path) -> Result<()> {
+    if !dir.join(HEAD_FOLDER).is_dir() {
+        return Ok(());
+    }
+    for name in safetensors_in(&dir.join(HEAD_FOLDER))? {
+        match found.scan(dir, &format!("{HEAD_FOLDER}/{name}")) {
+            Ok(tensors) => merge(&found.files, &mut found.subfolder, tensors)?,
+            Err(e) => found.warnings.push(format!("`{HEAD_FOLDER}/{name}` was left out: {e}")),
         }
-        return Ok(found);
+    }
+    Ok(())
+}
+
+fn target_files(dir: &Path) -> Result<Found> {
+    let present = safetensors_in(dir)?;
+    let mut found = Found::default();
+    let Some(index) = read_index(dir)? else {
+        return all_files(dir, &present);
     };
     let named: BTreeSet<&String> = index.values().collect();
     let absent: Vec<&String> = named.iter().copied().filter(|n| !dir.join(n).is_file()).collect();
@@ -39,10 +81,14 @@ pub(super) fn discover(dir: &Path) -> Result<Found> {
             let tensors = found.scan(dir, name)?;
             merge(&found.files, &mut found.tensors, tensors)?;
         }
-        if let Some(name) = index.keys().find(|n| !found.tensors.contains_key(*n)) {
-            return Err(Error::IndexInvalid {
-                file: INDEX.to_owned(),
-                message: format!("it puts `{name}` in `{}`, which does not hold it", index[name]),
+        let holds = |name: &str, file: &str| {
+            let info = found.tensors.get(name);
+            info.is_some_and(|info| found.files[info.file].name == file)
+        };
+        if let Some((name, file)) = index.iter().find(|(name, file)| !holds(name, file)) {
+            return Err(Error::TensorNotInShard {
+                name: name.clone(),
+                file: file.clone(),
             });
         }
         for name in present.iter().filter(|n| !named.contains(n)) {
@@ -51,21 +97,17 @@ pub(super) fn discover(dir: &Path) -> Result<Found> {
         return Ok(found);
     }
     // Some converters leave an old index beside one complete file: what is there decides.
-    for name in &present {
-        let tensors = found.scan(dir, name)?;
-        merge(&found.files, &mut found.tensors, tensors)?;
-    }
-    if index.keys().all(|n| found.tensors.contains_key(n)) {
+    found = all_files(dir, &present)?;
+    let lost = index.iter().find(|(name, _)| !found.tensors.contains_key(*name));
+    let Some((_, file)) = lost else {
         found.warnings.push(format!(
             "`{INDEX}` names {} missing file(s), `{}` first; the files that are there are complete and were used",
             absent.len(),
             absent[0]
         ));
         return Ok(found);
-    }
-    Err(Error::ShardMissing {
-        file: absent[0].clone(),
-    })
+    };
+    Err(Error::ShardMissing { file: file.clone() })
 }
 
 impl Found {
@@ -171,7 +213,7 @@ fn read_index(dir: &Path) -> Result<Option<BTreeMap<String, String>>> {
         let file = file
             .as_str()
             .ok_or_else(|| invalid(format!("`{tensor}` names no file")))?;
-        if !is_inside(file) {
+        if !is_file_name(file) {
             return Err(Error::UnsafePath { path: file.to_owned() });
         }
         if !file.ends_with(".safetensors") {
@@ -187,10 +229,11 @@ fn read_index(dir: &Path) -> Result<Option<BTreeMap<String, String>>> {
     Ok(Some(index))
 }
 
-/// Whether a path stays in the folder, by its text alone.
-fn is_inside(path: &str) -> bool {
-    !path.is_empty()
-        && !path.contains('\\')
-        && !path.contains('\0')
-        && Path::new(path).components().all(|c| matches!(c, Component::Normal(_)))
+/// Whether a path is one plain name, by its text alone.
+fn is_file_name(path: &str) -> bool {
+    !path.contains(['/', '\\', '\0'])
+        && matches!(
+            Path::new(path).components().collect::<Vec<_>>()[..],
+            [Component::Normal(_)]
+        )
 }

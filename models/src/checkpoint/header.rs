@@ -20,6 +20,35 @@ pub(super) struct Header {
     pub(super) bytes: u64,
 }
 
+/// A name that a header object has twice; JSON maps would keep the last without a word.
+fn repeated_name(header: &[u8]) -> Option<String> {
+    struct Names(Option<String>);
+    impl<'de> serde::de::Visitor<'de> for Names {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(mut self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+            let mut seen = std::collections::HashSet::new();
+            while let Some(name) = map.next_key::<String>()? {
+                map.next_value::<serde::de::IgnoredAny>()?;
+                if self.0.is_none() && seen.contains(&name) {
+                    self.0 = Some(name);
+                } else {
+                    seen.insert(name);
+                }
+            }
+            Ok(self.0)
+        }
+    }
+    let mut json = serde_json::Deserializer::from_slice(header);
+    serde::Deserializer::deserialize_map(&mut json, Names(None))
+        .ok()
+        .flatten()
+}
+
 /// Reads the header of `path`, called `name` in errors.
 pub(super) fn read(path: &Path, name: &str) -> Result<Header> {
     let io = |source| Error::Io {
@@ -56,6 +85,9 @@ pub(super) fn read(path: &Path, name: &str) -> Result<Header> {
     // Parsing checks that each tensor's bytes fit its shape and that the data is covered without gaps or overlaps.
     let header: Metadata =
         serde_json::from_slice(&buffer).map_err(|e| corrupt(format!("its header is broken: {e}")))?;
+    if let Some(name) = repeated_name(&buffer) {
+        return Err(corrupt(format!("its header lists `{name}` twice")));
+    }
     let start = 8 + header_bytes;
     let mut tensors = Vec::new();
     let mut end = 0u64;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Checkpoint, Quantization};
 use crate::families::FAMILIES;
-use crate::family::LoadOptions;
+use crate::family::{HeadLocation, HeadPlace, LoadOptions};
 use crate::registry::Entry;
 use crate::{Error, Result};
 
@@ -56,6 +56,8 @@ pub enum MtpLocation {
     Own,
     /// In a file beside them that the index does not know.
     Stray,
+    /// In the `mtp` folder inside the target's.
+    Subfolder,
     /// The folder is a drafter.
     Drafter,
     /// Nowhere.
@@ -106,13 +108,17 @@ pub(crate) fn family_of(checkpoint: &Checkpoint) -> Result<&'static Entry> {
 /// # Errors
 /// When its config or files cannot be read at all. Whatever else is wrong is listed in the result.
 pub fn inspect(dir: &Path) -> Result<Inspection> {
-    let checkpoint = Checkpoint::open(dir)?;
+    let mut checkpoint = match Checkpoint::open(dir) {
+        Ok(checkpoint) => checkpoint,
+        // A head may lie in the folder of a target that is not there: then its index is no obstacle.
+        Err(e) => head_alone(dir).ok_or(e)?,
+    };
     let mut problems = Vec::new();
     let family = family_of(&checkpoint)
         .map_err(|e| problems.push(Problem::from(&e)))
         .ok();
     let head = family.and_then(|f| (f.head)(&checkpoint));
-    let standalone = head.as_ref().is_some_and(|h| h.standalone);
+    let standalone = head.as_ref().is_some_and(HeadLocation::is_standalone);
     let note_problem = |problems: &mut Vec<Problem>, e: Error| problems.push(Problem::from(&e));
     let mut layers = 0;
     if let Some(family) = family {
@@ -120,7 +126,11 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
             Ok(n) => layers = n,
             Err(e) => note_problem(&mut problems, e),
         }
-        if problems.is_empty() && !standalone {
+        if problems.is_empty() && standalone {
+            if let Err(e) = (family.check_head)(&checkpoint) {
+                note_problem(&mut problems, e);
+            }
+        } else if problems.is_empty() {
             let with_head = head.as_ref().map(|_| &checkpoint);
             let options = LoadOptions { dtype: None, dry: true };
             if let Err(e) = (family.load)(&checkpoint, with_head, options) {
@@ -128,18 +138,26 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
             }
         }
     }
+    if let Some(head) = head.as_ref().filter(|h| !h.passed_over.is_empty()) {
+        let others = head.passed_over.join(", ");
+        checkpoint.warnings.push(format!(
+            "there is another MTP head in {others}; the one in {} counts",
+            head.files.join(", ")
+        ));
+    }
+    let advice = family.and_then(|f| (f.head_advice)(&checkpoint));
     let quantization = match Quantization::read(&checkpoint.config) {
         Ok(q) => q.default_spec().map(|s| s.to_string()),
         Err(e) => {
             // A loader that ran through may know the weights' packing from elsewhere.
-            if problems.is_empty() && (family.is_none() || standalone) {
+            if problems.is_empty() && family.is_none() {
                 note_problem(&mut problems, e);
             }
             None
         }
     };
     let role = match &head {
-        Some(h) if h.standalone => "drafter",
+        Some(h) if h.is_standalone() => "drafter",
         Some(_) => "both",
         None => "target",
     };
@@ -149,7 +167,7 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
         role,
         layers,
         quantization,
-        mtp: mtp(head),
+        mtp: mtp(head, advice),
         bytes: checkpoint.bytes(),
         problems,
         warnings: (checkpoint.warnings.iter().cloned())
@@ -158,25 +176,37 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
     })
 }
 
-fn mtp(head: Option<crate::family::HeadLocation>) -> MtpInspection {
+/// The folder as a head's, if it is nothing else.
+fn head_alone(dir: &Path) -> Option<Checkpoint> {
+    let checkpoint = Checkpoint::open_head(dir).ok()?;
+    let head = (family_of(&checkpoint).ok()?.head)(&checkpoint)?;
+    head.is_standalone().then_some(checkpoint)
+}
+
+fn mtp(head: Option<HeadLocation>, advice: Option<String>) -> MtpInspection {
     let Some(head) = head else {
         return MtpInspection {
             present: false,
             location: MtpLocation::None,
             tensors: 0,
             files: Vec::new(),
-            note: "no MTP tensors here; a drafter in a folder of its own may be used with it".to_owned(),
+            note: match advice {
+                Some(advice) => format!("no MTP tensors here; {advice}"),
+                None => "no MTP tensors here; a drafter in a folder of its own may be used with it".to_owned(),
+            },
         };
     };
-    let (location, note) = if head.standalone {
-        (
+    let (location, note) = match head.place {
+        HeadPlace::Standalone => (
             MtpLocation::Drafter,
             "an MTP head alone: load it as the drafter of its target",
-        )
-    } else if head.stray {
-        (MtpLocation::Stray, "an MTP head in a file beside the target's index")
-    } else {
-        (MtpLocation::Own, "an MTP head inside the target's own files")
+        ),
+        HeadPlace::Stray => (MtpLocation::Stray, "an MTP head in a file beside the target's index"),
+        HeadPlace::Subfolder => (
+            MtpLocation::Subfolder,
+            "an MTP head in the `mtp` folder inside the target's",
+        ),
+        HeadPlace::Own => (MtpLocation::Own, "an MTP head inside the target's own files"),
     };
     MtpInspection {
         present: true,

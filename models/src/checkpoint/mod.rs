@@ -1,6 +1,7 @@
 //! A checkpoint folder: its config, its files and the tensors they hold, read from headers only.
 
 mod config;
+mod extract;
 mod files;
 mod header;
 mod inspect;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use config::Fields;
 pub(crate) use config::read_json_object;
+pub use extract::{Extracted, Standalone, extract_head};
 pub(crate) use inspect::family_of;
 pub use inspect::{Inspection, MtpInspection, MtpLocation, Problem, inspect};
 pub use quantization::{Mode, Quantization, QuantizationSpec};
@@ -62,6 +64,10 @@ pub struct Checkpoint {
     pub tensors: BTreeMap<String, TensorInfo>,
     /// Tensors of files beside a complete index. They are never merged into the target; a head may be among them.
     pub stray: BTreeMap<String, TensorInfo>,
+    /// Tensors of the `mtp` folder inside this one, where some publishers put the head.
+    pub subfolder: BTreeMap<String, TensorInfo>,
+    /// `mtp/config.json`, if there is one.
+    pub subfolder_config: Option<serde_json::Map<String, serde_json::Value>>,
     /// What is odd but no reason to refuse.
     pub warnings: Vec<String>,
 }
@@ -72,14 +78,45 @@ impl Checkpoint {
     /// # Errors
     /// A missing or broken config, damaged files, and an index that does not fit the files, each named.
     pub fn open(dir: &Path) -> Result<Self> {
+        Self::with(dir, files::discover)
+    }
+
+    /// Opens a folder for its head alone. An index that does not fit the files is no obstacle: a head is often
+    /// downloaded without the shards of its target.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`], but for the index.
+    pub fn open_head(dir: &Path) -> Result<Self> {
+        Self::with(dir, files::discover_head)
+    }
+
+    fn with(dir: &Path, discover: fn(&Path) -> Result<files::Found>) -> Result<Self> {
         let config = config::read_json_object(dir, "config.json")?.ok_or_else(|| missing_config(dir))?;
-        let found = files::discover(dir)?;
+        let mut found = discover(dir)?;
+        if found.files.is_empty() {
+            return Err(no_weights(dir));
+        }
+        let is_fp8 = |info: &TensorInfo| info.dtype == safetensors::Dtype::F8_E4M3;
+        if found.tensors.values().any(is_fp8) {
+            found.warnings.push(
+                "its FP8 weights are unpacked and take at least twice their size: an MLX 8-bit conversion is as exact \
+                 and smaller"
+                    .to_owned(),
+            );
+        }
+        let subfolder_config = if found.subfolder.is_empty() {
+            None
+        } else {
+            config::read_json_object(&dir.join(files::HEAD_FOLDER), "config.json")?
+        };
         Ok(Self {
             dir: dir.to_path_buf(),
             config,
             files: found.files,
             tensors: found.tensors,
             stray: found.stray,
+            subfolder: found.subfolder,
+            subfolder_config,
             warnings: found.warnings,
         })
     }
@@ -106,7 +143,43 @@ impl Checkpoint {
     }
 }
 
+/// Formats of other engines, by the ending of their files.
+const OTHER_FORMATS: &[(&str, &str)] = &[
+    (".gguf", "gguf"),
+    (".bin", "PyTorch .bin files"),
+    (".pth", "PyTorch .pth files"),
+    (".pt", "PyTorch .pt files"),
+    (".onnx", "onnx"),
+];
+
+/// The other format that a folder, or a file given as one, is in.
+fn other_format(dir: &Path) -> Option<Error> {
+    let names: Vec<String> = match std::fs::read_dir(dir) {
+        Ok(entries) => entries
+            .flatten()
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect(),
+        Err(_) => vec![dir.file_name()?.to_string_lossy().into_owned()],
+    };
+    if names.iter().any(|name| name.ends_with(".safetensors")) {
+        return None;
+    }
+    let found = OTHER_FORMATS
+        .iter()
+        .find(|(ending, _)| names.iter().any(|name| name.ends_with(ending)))?;
+    Some(Error::UnsupportedQuantization {
+        method: found.1.to_owned(),
+    })
+}
+
+fn no_weights(dir: &Path) -> Error {
+    other_format(dir).unwrap_or_else(|| Error::WeightsMissing { dir: dir.to_path_buf() })
+}
+
 fn missing_config(dir: &Path) -> Error {
+    if let Some(other) = other_format(dir) {
+        return other;
+    }
     match std::fs::metadata(dir) {
         Err(source) => Error::Io {
             path: dir.to_path_buf(),

@@ -71,10 +71,12 @@ impl std::fmt::Display for QuantizationSpec {
 pub struct Quantization {
     default: Option<QuantizationSpec>,
     overrides: std::collections::BTreeMap<String, Option<QuantizationSpec>>,
+    by_shapes: bool,
+    fp8_block: Option<[i32; 2]>,
 }
 
 impl Quantization {
-    /// Reads `quantization`, or `quantization_config` where that is its MLX copy.
+    /// Reads `quantization`, or `quantization_config` where that is its MLX copy or block-scaled FP8.
     ///
     /// # Errors
     /// A method this engine does not read, by name, and values no mode has.
@@ -89,6 +91,9 @@ impl Quantization {
                     continue;
                 };
                 if let Some(method) = block.text("quant_method")? {
+                    if method == "fp8" {
+                        return Self::fp8(block);
+                    }
                     return Err(Error::UnsupportedQuantization {
                         method: method.to_owned(),
                     });
@@ -124,7 +129,57 @@ impl Quantization {
                 _ => {}
             }
         }
-        Ok(Self { default, overrides })
+        Ok(Self {
+            default,
+            overrides,
+            ..Self::default()
+        })
+    }
+
+    /// FP8 with one scale a block: E4M3, blocks named by the config.
+    fn fp8(block: Fields<'_>) -> Result<Self> {
+        if let Some(format) = block.text("fmt")?.filter(|f| *f != "e4m3") {
+            return Err(Error::UnsupportedQuantization {
+                method: format!("fp8 ({format})"),
+            });
+        }
+        let sides = block.ints("weight_block_size", 1, 4096)?;
+        let Some([rows, columns]) = sides.as_deref() else {
+            return Err(Error::UnsupportedQuantization {
+                method: "fp8 without weight_block_size".to_owned(),
+            });
+        };
+        Ok(Self {
+            fp8_block: Some([*rows, *columns]),
+            ..Self::default()
+        })
+    }
+
+    /// Rows and columns of the blocks that share a scale, where the config says FP8.
+    #[must_use]
+    pub fn fp8_block(&self) -> Option<[i32; 2]> {
+        self.fp8_block
+    }
+
+    /// For tensors that come without a config: each module's shapes say how it is packed.
+    #[must_use]
+    pub fn by_shapes() -> Self {
+        Self {
+            by_shapes: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the config says nothing at all.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.default.is_none() && self.overrides.is_empty() && self.fp8_block.is_none()
+    }
+
+    /// Whether shapes decide.
+    #[must_use]
+    pub fn is_by_shapes(&self) -> bool {
+        self.by_shapes
     }
 
     /// Lists modules under a second name too: for conversions that keep the settings of parts they have fused.
@@ -154,6 +209,26 @@ impl Quantization {
             }
         }
         self.default
+    }
+}
+
+impl QuantizationSpec {
+    /// The only way in which `input` numbers a row fit packed rows of `words` u32 and `groups` scales a row.
+    #[must_use]
+    pub fn of_shapes(input: i32, words: i64, groups: i64, has_biases: bool) -> Option<Self> {
+        let input = i64::from(input);
+        if groups <= 0 || input % groups != 0 || words * 32 % input != 0 {
+            return None;
+        }
+        let (bits, group_size) = ((words * 32 / input) as i32, i32::try_from(input / groups).ok()?);
+        let mode = match (has_biases, bits, group_size) {
+            (true, 2 | 3 | 4 | 5 | 6 | 8, 32 | 64 | 128) => Mode::Affine,
+            (false, 4, 32) => Mode::Mxfp4,
+            (false, 8, 32) => Mode::Mxfp8,
+            (false, 4, 16) => Mode::Nvfp4,
+            _ => return None,
+        };
+        Some(Self { mode, bits, group_size })
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Weights<'a> {
     quantization: Quantization,
     /// Prefixes the config may list a module under.
     prefixes: &'static [&'static str],
+    /// What this layout writes before most of its names.
+    layout_prefix: String,
     dtype: Dtype,
     /// Checks names and shapes but reads no data: arrays come out as zeros that nobody evaluates.
     dry: bool,
@@ -50,8 +52,11 @@ impl<'a> Weights<'a> {
             }
             entries.insert(name, (source.clone(), info.clone()));
         }
+        let mut with_prefix = entries.iter();
+        let layout_prefix = with_prefix.find_map(|(ours, (source, _))| source.strip_suffix(ours.as_str()));
         Ok(Self {
             checkpoint,
+            layout_prefix: layout_prefix.unwrap_or_default().to_owned(),
             entries,
             quantization,
             prefixes,
@@ -92,6 +97,12 @@ impl<'a> Weights<'a> {
         self.entries.keys().map(String::as_str)
     }
 
+    /// Whether the config says that matrices are block-scaled FP8.
+    #[must_use]
+    pub fn is_fp8(&self) -> bool {
+        self.quantization.fp8_block().is_some()
+    }
+
     /// A tensor's description, if it is there and not taken yet.
     #[must_use]
     pub fn info(&self, name: &str) -> Option<&TensorInfo> {
@@ -103,10 +114,20 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// Missing, another shape, an element type this engine does not read, or unreadable data.
     pub fn take_raw(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
+        self.take_bytes(name, shape, None)
+    }
+
+    /// As [`Weights::take_raw`]; a tensor of type `as_bytes` comes out as its bytes.
+    fn take_bytes(&mut self, name: &str, shape: &[i32], as_bytes: Option<safetensors::Dtype>) -> Result<Array> {
         let (source, info) = self.entries.remove(name).ok_or_else(|| Error::TensorMissing {
             name: self.source_name(name),
         })?;
-        let dtype = mlx_dtype(info.dtype).ok_or_else(|| match info.dtype {
+        let known = if as_bytes == Some(info.dtype) {
+            Some(Dtype::Uint8)
+        } else {
+            mlx_dtype(info.dtype)
+        };
+        let dtype = known.ok_or_else(|| match info.dtype {
             safetensors::Dtype::F8_E4M3 | safetensors::Dtype::F8_E5M2 => Error::UnsupportedQuantization {
                 method: format!("fp8 (tensor `{source}`)"),
             },
@@ -182,23 +203,12 @@ impl<'a> Weights<'a> {
         )
     }
 
-    /// Takes a tensor of one-byte elements, 8-bit floats among them, as the bytes they are.
+    /// Takes packed bytes, or 8-bit floats as the bytes they are.
     ///
     /// # Errors
-    /// As [`Weights::take_raw`], and elements of another size.
-    pub fn take_bytes(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
-        use safetensors::Dtype::{F8_E4M3, U8};
-        if let Some((source, info)) = self.entries.get_mut(name) {
-            if ![F8_E4M3, U8].contains(&info.dtype) {
-                return Err(Error::TensorShape {
-                    name: source.clone(),
-                    found: format!("{:?}", info.dtype),
-                    expected: "U8 or F8_E4M3".to_owned(),
-                });
-            }
-            info.dtype = U8;
-        }
-        self.take_raw(name, shape)
+    /// As [`Weights::take_raw`].
+    pub fn take_packed(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
+        self.take_bytes(name, shape, Some(safetensors::Dtype::F8_E4M3))
     }
 
     /// Converts and, unless dry, evaluates at once, so that stored and converted copies never pile up.
@@ -246,16 +256,18 @@ impl<'a> Weights<'a> {
         let weight_name = format!("{path}.weight");
         let scales_name = format!("{path}.scales");
         if !self.contains(&scales_name) {
-            if self.contains(&format!("{path}.weight_scale_inv")) {
-                return Err(Error::UnsupportedQuantization {
-                    method: "fp8 (block-scaled)".to_owned(),
+            if let [out] = *rows
+                && self.contains(&format!("{path}.weight_scale_inv"))
+            {
+                return Ok(Linear::Dense {
+                    weight: self.take_fp8(path, out, input)?,
                 });
             }
             return Ok(Linear::Dense {
                 weight: self.take(&weight_name, &with(input))?,
             });
         }
-        let spec = self.spec(path)?;
+        let spec = self.spec(path, input)?;
         self.check_packing(&weight_name, &scales_name, spec, input)?;
         let weight = self.take_raw(
             &weight_name,
@@ -276,6 +288,30 @@ impl<'a> Weights<'a> {
             biases,
             spec,
         })
+    }
+
+    /// Takes a block-scaled FP8 matrix `[out, in]`, unpacked: each number times its block's `weight_scale_inv`, in f32.
+    fn take_fp8(&mut self, path: &str, out: i32, input: i32) -> Result<Array> {
+        let [rows, columns] = self
+            .quantization
+            .fp8_block()
+            .ok_or_else(|| Error::QuantizationMissing {
+                tensor: self.source_name(&format!("{path}.weight")),
+            })?;
+        let packed = self.take_bytes(
+            &format!("{path}.weight"),
+            &[out, input],
+            Some(safetensors::Dtype::F8_E4M3),
+        )?;
+        let blocks = [(out + rows - 1) / rows, (input + columns - 1) / columns];
+        let scales = self.take_as(&format!("{path}.weight_scale_inv"), &blocks, Dtype::Float32)?;
+        let spread = scales
+            .reshape(&[blocks[0], 1, blocks[1], 1])?
+            .multiply(mlx_rs::ops::ones_dtype(&[1, rows, 1, columns], Dtype::Float32)?)?
+            .reshape(&[blocks[0] * rows, blocks[1] * columns])?;
+        let spread = crate::nn::slice(&crate::nn::slice(&spread, 0, 0, out)?, 1, 0, input)?;
+        let weight = ffi::from_fp8(&packed, Dtype::Float32)?.multiply(spread)?;
+        self.convert(weight, self.dtype)
     }
 
     /// Takes token vectors `[vocabulary, hidden]`.
@@ -300,18 +336,30 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// What the config says of a packed module, under any of its names.
-    fn spec(&self, path: &str) -> Result<QuantizationSpec> {
+    /// What the config says of a packed module, under any of its names; where there is none, what the shapes say.
+    fn spec(&self, path: &str, input: i32) -> Result<QuantizationSpec> {
         let mut paths: Vec<String> = Vec::new();
         if let Some((source, _)) = self.entries.get(&format!("{path}.weight")) {
             paths.extend(source.strip_suffix(".weight").map(str::to_owned));
         }
         paths.extend(self.prefixes.iter().map(|p| format!("{p}{path}")));
-        self.quantization.spec(&paths).ok_or_else(|| Error::ConfigValue {
-            field: "quantization".to_owned(),
-            value: "missing".to_owned(),
-            expected: format!("bits and group_size of the packed tensor `{path}`"),
+        let said = if self.quantization.is_by_shapes() {
+            self.spec_of_shapes(path, input)
+        } else {
+            self.quantization.spec(&paths)
+        };
+        said.ok_or_else(|| Error::QuantizationMissing {
+            tensor: self.source_name(&format!("{path}.weight")),
         })
+    }
+
+    fn spec_of_shapes(&self, path: &str, input: i32) -> Option<QuantizationSpec> {
+        let last = |name: &str| {
+            let info = self.info(&format!("{path}.{name}"))?;
+            Some(*info.shape.last()? as i64)
+        };
+        let has_biases = self.contains(&format!("{path}.biases"));
+        QuantizationSpec::of_shapes(input, last("weight")?, last("scales")?, has_biases)
     }
 
     /// Bits and group size must be what the shapes say, or the numbers would be misread.
@@ -342,12 +390,7 @@ impl<'a> Weights<'a> {
         if let Some((source, _)) = self.entries.get(name) {
             return source.clone();
         }
-        // A neighbour that is there shows the prefix of this layout.
-        let prefix = self
-            .entries
-            .iter()
-            .find_map(|(ours, (source, _))| source.strip_suffix(ours.as_str()));
-        format!("{}{name}", prefix.unwrap_or_default())
+        format!("{}{name}", self.layout_prefix)
     }
 
     fn read(&mut self, info: &TensorInfo) -> Result<Vec<u8>> {

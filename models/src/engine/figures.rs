@@ -5,6 +5,11 @@ use std::time::Instant;
 use super::{GenerationStats, SpeculationStats};
 use crate::generate::Round;
 
+/// Drafts after which a poor acceptance says something about the head.
+const ALARM_DRAFTS: usize = 50;
+/// Acceptance below one in this many is poor.
+const ALARM_SHARE: usize = 20;
+
 /// Counts rounds and times. Decode time runs from the first token to the last; reading the prompt is apart.
 pub(super) struct Figures {
     start: Instant,
@@ -89,13 +94,25 @@ impl Figures {
         }
     }
 
+    /// Sizes repeat between generations of a model: only its drafts tell that a head belongs to another one.
+    fn alarm(&self, accepted: usize) -> Option<String> {
+        let is_poor = self.drafted >= ALARM_DRAFTS && accepted * ALARM_SHARE < self.drafted;
+        is_poor.then(|| {
+            format!(
+                "only {accepted} of {} drafts were right, so speculation costs time here: this head may belong to \
+                 another model",
+                self.drafted
+            )
+        })
+    }
+
     fn speculation(&self) -> SpeculationStats {
         let ratio = |a: usize, b: usize| if b == 0 { 0.0 } else { a as f64 / b as f64 };
         let accepted = self.accepted_per_round.iter().sum();
         let enabled = self.block_size.is_some();
         SpeculationStats {
             enabled,
-            reason: self.reason.clone(),
+            reason: self.reason.clone().or_else(|| self.alarm(accepted)),
             block_size: self.block_size.unwrap_or(1),
             rounds: if enabled {
                 self.accepted_per_round.len()

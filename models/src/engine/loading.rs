@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{ActivationDtype, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
 use crate::checkpoint::{Checkpoint, family_of, read_json_object};
-use crate::family::LoadOptions;
+use crate::family::{HeadPlace, LoadOptions};
 use crate::nn::ffi;
 use crate::registry::{Entry, Pair};
 use crate::text::{ChatTemplate, EndTokens, GenerationDefaults, OutputFormat, Tokenizer};
@@ -77,7 +77,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let mut warnings = checkpoint.warnings.clone();
     warnings.extend((family.notes)(&checkpoint));
     let own = (family.head)(&checkpoint);
-    if let Some(head) = own.as_ref().filter(|h| h.standalone) {
+    if let Some(head) = own.as_ref().filter(|h| h.is_standalone()) {
         return Err(Error::NotStandalone {
             what: format!("`{}`, {} MTP tensors", checkpoint.model_type(), head.tensors),
         });
@@ -89,8 +89,9 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let own = own.filter(|_| request.draft_kind != DraftKind::None);
     let drafter = separate.as_ref().or(own.as_ref().map(|_| &checkpoint));
     if drafter.is_none() && request.draft_kind == DraftKind::Mtp {
-        return Err(Error::TensorMissing {
-            name: "mtp.fc.weight".to_owned(),
+        return Err(Error::HeadMissing {
+            dir: request.target.clone(),
+            announced: false,
         });
     }
     let device = ffi::device_name();
@@ -101,6 +102,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let pair = (family.load)(&checkpoint, drafter, options)?;
     if let Some(extra) = drafter.filter(|_| separate.is_some()) {
         warnings.extend(extra.warnings.iter().cloned());
+        warnings.extend((family.pair_doubt)(&checkpoint, extra));
     }
     let state = match (pair.block_size(), &separate, &own) {
         (Some(block_size), Some(head), _) => DrafterState::Ready {
@@ -108,11 +110,17 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
             block_size,
         },
         (Some(block_size), None, Some(head)) => {
-            let place = if head.stray {
-                "beside the index"
-            } else {
-                "in the model's own files"
+            let place = match head.place {
+                HeadPlace::Own | HeadPlace::Standalone => "in the model's own files",
+                HeadPlace::Stray => "beside the index",
+                HeadPlace::Subfolder => "in the model's `mtp` folder",
             };
+            if !head.passed_over.is_empty() {
+                let others = head.passed_over.join(", ");
+                warnings.push(format!(
+                    "another MTP head in {others} is not used: the one {place} counts"
+                ));
+            }
             DrafterState::Ready {
                 source: format!("MTP head {place} ({})", head.files.join(", ")),
                 block_size,
@@ -122,7 +130,10 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
             reason: "loaded without a drafter, as asked".to_owned(),
         },
         _ => DrafterState::Unavailable {
-            reason: "this model's files hold no MTP head; load its drafter beside it to speculate".to_owned(),
+            reason: match (family.head_advice)(&checkpoint) {
+                Some(advice) => format!("this model's files hold no MTP head; {advice}"),
+                None => "this model's files hold no MTP head; load its drafter beside it to speculate".to_owned(),
+            },
         },
     };
     if device != "cpu" && pair.block_size().is_some() {
@@ -173,7 +184,7 @@ fn defaults(dir: &Path, warnings: &mut Vec<String>) -> SamplingParams {
 }
 
 fn open_drafter(dir: &Path, family: &Entry) -> Result<Checkpoint> {
-    let checkpoint = Checkpoint::open(dir)?;
+    let checkpoint = Checkpoint::open_head(dir)?;
     if !(family.knows)(checkpoint.model_type()) {
         return Err(Error::PairMismatch {
             field: "model family".to_owned(),

@@ -231,6 +231,13 @@ pub(crate) fn dequantize(
     })
 }
 
+/// 8-bit floats (E4M3, one a byte) as `dtype`.
+pub(crate) fn from_fp8(x: &Array, dtype: Dtype) -> Result<Array> {
+    let stream = Stream::thread_local_or_default();
+    // SAFETY: all handles live for the call.
+    array(|r| unsafe { mlx_sys::mlx_from_fp8(r, x.as_ptr(), dtype.into(), stream.as_ref().as_ptr()) })
+}
+
 /// An array of `dtype` and `shape` from raw little-endian bytes, copied.
 ///
 /// # Errors

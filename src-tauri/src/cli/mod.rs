@@ -1,6 +1,7 @@
 //! The command line. It never touches the window system.
 
 mod chat;
+mod extract;
 mod generate;
 mod inspect;
 mod output;
@@ -33,6 +34,8 @@ enum Command {
     Generate(generate::Arguments),
     /// Tells what a checkpoint folder holds and what is wrong with it.
     Inspect(inspect::Arguments),
+    /// Writes a checkpoint's MTP head to a drafter folder of its own.
+    ExtractHead(extract::Arguments),
     /// Holds a conversation in the terminal; the history is the window's.
     Chat(chat::Arguments),
 }
@@ -56,6 +59,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     match cli.command {
         Command::Generate(arguments) => ended(generate::run(arguments), json),
         Command::Inspect(arguments) => ended(inspect::run(&arguments), json),
+        Command::ExtractHead(arguments) => ended(extract::run(&arguments), json),
         Command::Chat(arguments) => ended(chat::run(arguments), json),
     }
 }

@@ -112,8 +112,10 @@ pub(super) fn figures(run: &Run) -> String {
         parts.push(format!("block {}", run.block_size));
     }
     parts.push(format!("{:.2} s to first token", run.ttft_ms / 1000.0));
-    if let Some(reason) = run.reason.as_deref().filter(|_| !run.speculating) {
-        parts.push(format!("no speculation: {reason}"));
+    match run.reason.as_deref() {
+        Some(reason) if run.speculating => parts.push(reason.to_owned()),
+        Some(reason) => parts.push(format!("no speculation: {reason}")),
+        None => {}
     }
     parts.push(format!("seed {}", run.seed));
     parts.join(" · ")

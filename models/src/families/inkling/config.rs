@@ -116,6 +116,12 @@ impl Config {
         let text = top.object("text_config")?.unwrap_or(top);
         refuse_what_is_not_built(text)?;
         let vocab_size = int(text, &["vocab_size"], VOCABULARY)?.unwrap_or(201_024);
+        let hidden_size = int(text, &["hidden_size"], DIM)?.unwrap_or(6144);
+        if vocab_size.checked_mul(hidden_size).is_none() {
+            let most = i32::MAX / hidden_size;
+            let expected = format!("at most {most} with hidden_size {hidden_size}");
+            return Err(Fields::error("vocab_size", vocab_size, expected));
+        }
         let (global, local) = attention(text)?;
         let intermediate = int(text, &["intermediate_size"], DIM)?.unwrap_or(24_576);
         let tie = match top.bool("tie_word_embeddings")? {
@@ -123,7 +129,7 @@ impl Config {
             None => text.bool("tie_word_embeddings")?,
         };
         Ok(Self {
-            hidden_size: int(text, &["hidden_size"], DIM)?.unwrap_or(6144),
+            hidden_size,
             layers: layers(text)?,
             global,
             local,
@@ -308,7 +314,7 @@ impl MtpConfig {
         Ok(Self {
             blocks: blocks.map(|n| n as usize),
             local_ids,
-            block_size: (top.int("block_size", 2, crate::engine::MAX_BLOCK_SIZE as i64)?).map(|n| n as usize),
+            block_size: (top.int("block_size", 2, 1024)?).map(|n| n as usize),
         })
     }
 }

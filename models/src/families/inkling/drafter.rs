@@ -1,10 +1,11 @@
 //! The MTP head: a chain of blocks. Block `j` runs over (hidden state, token further on) and predicts the token after
 //! that one; its output is the next block's hidden state.
 
-use mlx_rs::{Array, ops};
+use mlx_rs::{Array, Dtype, ops};
 
 use super::attention::Band;
 use super::config::{AttentionShape, Config, LayerConfig, LogScaling, MtpConfig};
+use super::head;
 use super::layer::Layer;
 use super::target::Target;
 use super::weights::{self, Layout};
@@ -65,8 +66,14 @@ impl Drafter {
         let (t, c) = (target.config(), Config::read(&checkpoint.config)?);
         same("hidden_size", t.hidden_size, c.hidden_size)?;
         same("vocab_size", t.vocab_size, c.vocab_size)?;
+        Self::read(checkpoint, target.dtype(), options)
+    }
+
+    /// Takes every tensor of the head.
+    pub(super) fn read(checkpoint: &Checkpoint, dtype: Dtype, options: LoadOptions) -> Result<Self> {
+        let c = Config::read(&checkpoint.config)?;
         let mtp = MtpConfig::read(&checkpoint.config)?;
-        let (w, layout) = weights::head(checkpoint, target.dtype(), options)?;
+        let (w, layout) = head::head(checkpoint, dtype, options)?;
         Self::take(w, &c, &mtp, layout).map_err(|e| weights::as_written(e, layout))
     }
 
@@ -89,7 +96,7 @@ impl Drafter {
         w.finish()?;
         Ok(Self {
             blocks,
-            block_size: mtp.block_size.unwrap_or((count + 2).min(MAX_BLOCK_SIZE)),
+            block_size: mtp.block_size.unwrap_or(count + 2).min(MAX_BLOCK_SIZE),
         })
     }
 

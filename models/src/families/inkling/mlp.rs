@@ -173,10 +173,10 @@ fn raw_experts(w: &mut Weights<'_>, path: &str, hidden: i32, c: MoeConfig) -> Re
         return Experts::new(dense(gate), dense(up), dense(w.take(&w2, &[n, hidden, width])?));
     }
     let mut packed = |name: &str, rows: i32, input: i32| -> Result<(Array, Array, Array)> {
-        let bytes = w.take_bytes(name, &[n, rows, input / 2])?;
+        let bytes = w.take_packed(name, &[n, rows, input / 2])?;
         Ok((
             bytes.view_dtype(Dtype::Uint32)?, // [E, rows, in / 8]
-            w.take_bytes(&format!("{name}.scale"), &[n, rows, input / 16])?,
+            w.take_packed(&format!("{name}.scale"), &[n, rows, input / 16])?,
             w.take_as(&format!("{name}.scale2"), &[n], Dtype::Float32)?,
         ))
     };

@@ -4,6 +4,7 @@
 mod attention;
 mod config;
 mod drafter;
+mod head;
 mod layer;
 mod mlp;
 mod sconv;
@@ -15,7 +16,7 @@ pub use drafter::{Drafter, State};
 pub use target::{Capture, Target};
 
 use crate::Result;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Standalone};
 use crate::family::{self, HeadLocation, LoadOptions};
 
 /// This family.
@@ -32,7 +33,7 @@ impl family::Family for Family {
     }
 
     fn head(checkpoint: &Checkpoint) -> Option<HeadLocation> {
-        weights::head_location(checkpoint)
+        head::head_location(checkpoint)
     }
 
     fn notes(checkpoint: &Checkpoint) -> Vec<String> {
@@ -44,6 +45,23 @@ impl family::Family for Family {
 
     fn layers(checkpoint: &Checkpoint) -> Result<usize> {
         Ok(config::Config::read(&checkpoint.config)?.layers.len())
+    }
+
+    fn check_head(checkpoint: &Checkpoint) -> Result<()> {
+        let options = LoadOptions { dtype: None, dry: true };
+        Drafter::read(checkpoint, mlx_rs::Dtype::Float32, options).map(drop)
+    }
+
+    fn standalone(checkpoint: &Checkpoint) -> Result<Standalone> {
+        head::standalone(checkpoint)
+    }
+
+    fn head_advice(checkpoint: &Checkpoint) -> Option<String> {
+        head::head_advice(checkpoint)
+    }
+
+    fn pair_doubt(_target: &Checkpoint, _head: &Checkpoint) -> Option<String> {
+        None
     }
 
     fn load_target(checkpoint: &Checkpoint, options: LoadOptions) -> Result<Target> {

@@ -1,18 +1,13 @@
 //! Names of the two layouts, raw and MLX-converted, of the target and of its MTP blocks.
 
-use std::collections::BTreeMap;
-
 use mlx_rs::Dtype;
 
-use crate::checkpoint::{Checkpoint, Quantization, TensorInfo, Weights};
-use crate::family::{HeadLocation, LoadOptions};
+use crate::checkpoint::{Checkpoint, Quantization, Weights};
+use crate::family::LoadOptions;
 use crate::{Error, Result};
 
 /// Prefixes under which a config may list the target's modules.
 const TARGET_PREFIXES: &[&str] = &["language_model.model.", "language_model.", "model.", ""];
-
-/// Prefixes under which a config may list the head's modules.
-const HEAD_PREFIXES: &[&str] = &["", "model.mtp.", "mtp."];
 
 /// How a checkpoint's tensors are named and cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +95,7 @@ fn target_name(source: &str) -> Option<String> {
 }
 
 /// The head's name for a prefixed source tensor: `blocks.{j}.…`.
-fn head_name(source: &str) -> Option<String> {
+pub(super) fn head_name(source: &str) -> Option<String> {
     let rest = source
         .strip_prefix("mtp.layers.")
         .or_else(|| source.split_once(".mtp.layers.").map(|(_, rest)| rest))?;
@@ -111,7 +106,7 @@ fn head_name(source: &str) -> Option<String> {
     })
 }
 
-fn layout_of<'n>(mut sources: impl Iterator<Item = &'n String>) -> Layout {
+pub(super) fn layout_of<'n>(mut sources: impl Iterator<Item = &'n String>) -> Layout {
     if sources.any(|name| name.contains(".attn.")) {
         Layout::Raw
     } else {
@@ -131,8 +126,8 @@ fn stored_dtype(weights: &Weights<'_>, path: &str) -> Dtype {
     }
 }
 
-/// Settings of the parts that conversions fuse go by the first part's name.
-fn quantization(checkpoint: &Checkpoint) -> Result<Quantization> {
+/// How matrices are packed. Settings of the parts that conversions fuse go by the first part's name.
+pub(super) fn quantization(checkpoint: &Checkpoint) -> Result<Quantization> {
     // Published 4-bit experts carry their packing in their tensors; the config describes it in another library's words.
     if checkpoint
         .tensors
@@ -163,79 +158,6 @@ pub(super) fn target<'a>(
     )?;
     let dtype = options.dtype.unwrap_or_else(|| stored_dtype(&weights, "embed_tokens"));
     let layout = layout_of(checkpoint.tensors.keys().filter(|n| target_name(n).is_some()));
-    Ok((weights.with_dtype(dtype).dry(options.dry), layout))
-}
-
-/// A head's source tensors and where they are.
-struct HeadTensors {
-    tensors: BTreeMap<String, TensorInfo>,
-    stray: bool,
-}
-
-fn has_embedding(checkpoint: &Checkpoint) -> bool {
-    (checkpoint.tensors.keys()).any(|n| n == "model.llm.embed.weight" || n.ends_with("embed_tokens.weight"))
-}
-
-fn head_tensors(checkpoint: &Checkpoint) -> Option<HeadTensors> {
-    let pick = |from: &BTreeMap<String, TensorInfo>, wanted: &dyn Fn(&str) -> bool| -> BTreeMap<String, TensorInfo> {
-        from.iter()
-            .filter(|(n, _)| wanted(n))
-            .map(|(n, i)| (n.clone(), i.clone()))
-            .collect()
-    };
-    // The index's own head counts before one in a stray file.
-    for (from, stray) in [(&checkpoint.tensors, false), (&checkpoint.stray, true)] {
-        let tensors = pick(from, &|n| head_name(n).is_some());
-        if !tensors.is_empty() {
-            return Some(HeadTensors { tensors, stray });
-        }
-    }
-    // A standalone head has bare names, and none of a target.
-    let bare = checkpoint
-        .tensors
-        .keys()
-        .any(|n| n.starts_with("blocks.") && n.ends_with(".hidden_norm.weight"));
-    (bare && !has_embedding(checkpoint)).then(|| HeadTensors {
-        tensors: checkpoint.tensors.clone(),
-        stray: false,
-    })
-}
-
-/// Where a checkpoint's head is, if it has one.
-pub(super) fn head_location(checkpoint: &Checkpoint) -> Option<HeadLocation> {
-    let head = head_tensors(checkpoint)?;
-    let mut files: Vec<String> = head
-        .tensors
-        .values()
-        .map(|i| checkpoint.file_of(i).name.clone())
-        .collect();
-    files.sort();
-    files.dedup();
-    Some(HeadLocation {
-        tensors: head.tensors.len(),
-        files,
-        stray: head.stray,
-        standalone: !has_embedding(checkpoint),
-    })
-}
-
-/// Collects the head's tensors.
-pub(super) fn head<'a>(
-    checkpoint: &'a Checkpoint,
-    dtype: Dtype,
-    options: LoadOptions,
-) -> Result<(Weights<'a>, Layout)> {
-    let head = head_tensors(checkpoint).ok_or_else(|| Error::TensorMissing {
-        name: "model.mtp.layers.0.input_proj.weight".to_owned(),
-    })?;
-    let weights = Weights::new(
-        checkpoint,
-        &head.tensors,
-        quantization(checkpoint)?,
-        HEAD_PREFIXES,
-        |source| Some(head_name(source).unwrap_or_else(|| source.to_owned())),
-    )?;
-    let layout = layout_of(head.tensors.keys());
     Ok((weights.with_dtype(dtype).dry(options.dry), layout))
 }
 

@@ -118,6 +118,17 @@ impl Config {
             Some(_) => None,
             None => Some(text.required_int("intermediate_size", 1, DIM)?),
         };
+        let vocab_size = text.required_int("vocab_size", 1, 1 << 24)?;
+        fits("vocab_size", vocab_size, "hidden_size", hidden_size)?;
+        fits(
+            "num_attention_heads",
+            2 * num_attention_heads * head_dim,
+            "hidden_size",
+            hidden_size,
+        )?;
+        if let Some(width) = intermediate_size {
+            fits("intermediate_size", width, "hidden_size", hidden_size)?;
+        }
         let tie = match top.bool("tie_word_embeddings")? {
             Some(tie) => Some(tie),
             None => text.bool("tie_word_embeddings")?,
@@ -130,7 +141,7 @@ impl Config {
             num_attention_heads,
             num_key_value_heads,
             head_dim,
-            vocab_size: text.required_int("vocab_size", 1, 1 << 24)?,
+            vocab_size,
             rms_norm_eps: text.float("rms_norm_eps", 0.0, false, 1.0)?.unwrap_or(1e-6),
             max_position_embeddings: text.int("max_position_embeddings", 1, 1 << 30)?.unwrap_or(32_768),
             tie_word_embeddings: tie.unwrap_or(false),
@@ -168,6 +179,19 @@ fn divides(small: &str, a: i32, large: &str, b: i32) -> Result<()> {
         return Ok(());
     }
     Err(Fields::error(small, a, format!("a divisor of {large} ({b})")))
+}
+
+/// A matrix of the model must be one that memory can hold.
+fn fits(field: &str, rows: i32, other: &str, columns: i32) -> Result<()> {
+    if rows.checked_mul(columns).is_some() {
+        return Ok(());
+    }
+    let most = i32::MAX / columns;
+    Err(Fields::error(
+        field,
+        rows,
+        format!("at most {most} rows with {other} {columns}"),
+    ))
 }
 
 fn layers(text: Fields<'_>) -> Result<Vec<LayerKind>> {

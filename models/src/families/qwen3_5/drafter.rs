@@ -1,12 +1,12 @@
 //! The MTP head: one full-attention layer over (hidden of position p, token at p + 1), which predicts the token at
 //! p + 2. Further drafts feed its own output back.
 
-use mlx_rs::{Array, ops};
+use mlx_rs::{Array, Dtype, ops};
 
 use super::config::{Config, LayerKind};
+use super::head;
 use super::layer::Layer;
 use super::target::Target;
-use super::weights;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Fields};
 use crate::family::{self, Hidden, LoadOptions, Pick, Target as _, same};
@@ -49,9 +49,13 @@ impl Drafter {
     /// # Errors
     /// Whatever is wrong with the checkpoint, by name, and [`Error::PairMismatch`].
     pub fn load(checkpoint: &Checkpoint, target: &Target, options: LoadOptions) -> Result<Self> {
-        let t = target.config();
+        check_pair(target.config(), &Config::read(&checkpoint.config)?)?;
+        Self::read(checkpoint, target.dtype(), options)
+    }
+
+    /// Takes every tensor of the head.
+    pub(super) fn read(checkpoint: &Checkpoint, dtype: Dtype, options: LoadOptions) -> Result<Self> {
         let c = Config::read(&checkpoint.config)?;
-        check_pair(t, &c)?;
         let top = Fields::new(&checkpoint.config);
         let text = top.object("text_config")?.unwrap_or(top);
         if text.bool("mtp_use_dedicated_embeddings")? == Some(true) {
@@ -61,7 +65,8 @@ impl Drafter {
                         .to_owned(),
             });
         }
-        let taken = weights::head(checkpoint, target.dtype(), options)?;
+        text.int("mtp_num_hidden_layers", 0, 8)?;
+        let taken = head::head(checkpoint, dtype, options)?;
         let (mut w, shift) = (taken.weights, taken.zero_centred);
         let hidden = c.hidden_size;
         let count = layer_count(w.names());
@@ -69,19 +74,18 @@ impl Drafter {
             .map(|i| Layer::load(&mut w, &format!("layers.{i}"), LayerKind::Full, &c, shift))
             .collect::<Result<Vec<_>>>()?;
         // Counts the bonus; the field's own default is the number of head layers plus two.
-        let block_size = top.int("block_size", 2, crate::engine::MAX_BLOCK_SIZE as i64)?;
-        let block_size = block_size.map_or((count + 2).min(crate::engine::MAX_BLOCK_SIZE), |n| n as usize);
-        let head = Self {
+        let block_size = top.int("block_size", 2, 1024)?.map_or(count + 2, |n| n as usize);
+        let drafter = Self {
             pre_fc_norm_embedding: w.take_norm("pre_fc_norm_embedding.weight", hidden, shift)?,
             pre_fc_norm_hidden: w.take_norm("pre_fc_norm_hidden.weight", hidden, shift)?,
             fc: w.linear("fc", hidden, 2 * hidden)?,
             layers,
             norm: w.take_norm("norm.weight", hidden, shift)?,
             eps: c.rms_norm_eps,
-            block_size,
+            block_size: block_size.min(crate::engine::MAX_BLOCK_SIZE),
         };
         w.finish()?;
-        Ok(head)
+        Ok(drafter)
     }
 
     /// Tokens `[1, n]` and hidden states `[1, n, H]` to outputs `[1, n, H]`, final norm included.

@@ -125,9 +125,13 @@ fn experts(w: &mut Weights<'_>, path: &str, hidden: i32, c: MoeConfig) -> Result
         return Experts::new(gate, up, down);
     }
     let mut stack = |name: &str, out: i32, input: i32| -> Result<Linear> {
-        let each = (0..n)
-            .map(|e| w.take(&format!("{path}.experts.{e}.{name}.weight"), &[out, input]))
-            .collect::<Result<Vec<_>>>()?;
+        let mut one = |e: i32| match w.linear(&format!("{path}.experts.{e}.{name}"), out, input)? {
+            Linear::Dense { weight } => Ok(weight),
+            Linear::Quantized { spec, .. } => Err(Error::UnsupportedQuantization {
+                method: format!("{spec}, experts one by one"),
+            }),
+        };
+        let each = (0..n).map(&mut one).collect::<Result<Vec<_>>>()?;
         Ok(Linear::Dense {
             weight: w.settle(ops::stack(&each, 0)?)?,
         })

@@ -2,6 +2,8 @@
 
 mod config;
 mod drafter;
+mod generation;
+mod head;
 mod layer;
 mod mlp;
 mod target;
@@ -11,7 +13,7 @@ pub use drafter::{Drafter, State};
 pub use target::{Capture, Target};
 
 use crate::Result;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Standalone};
 use crate::family::{self, HeadLocation, LoadOptions};
 
 /// This family.
@@ -35,11 +37,29 @@ impl family::Family for Family {
     }
 
     fn head(checkpoint: &Checkpoint) -> Option<HeadLocation> {
-        weights::head_location(checkpoint)
+        head::head_location(checkpoint)
     }
 
     fn layers(checkpoint: &Checkpoint) -> Result<usize> {
         Ok(config::Config::read(&checkpoint.config)?.layers.len())
+    }
+
+    fn check_head(checkpoint: &Checkpoint) -> Result<()> {
+        let options = LoadOptions { dtype: None, dry: true };
+        Drafter::read(checkpoint, mlx_rs::Dtype::Float32, options).map(drop)
+    }
+
+    fn standalone(checkpoint: &Checkpoint) -> Result<Standalone> {
+        let c = config::Config::read(&checkpoint.config)?;
+        head::standalone(checkpoint, c.tie_word_embeddings)
+    }
+
+    fn head_advice(checkpoint: &Checkpoint) -> Option<String> {
+        generation::head_advice(checkpoint)
+    }
+
+    fn pair_doubt(target: &Checkpoint, head: &Checkpoint) -> Option<String> {
+        generation::doubt(target, head)
     }
 
     fn load_target(checkpoint: &Checkpoint, options: LoadOptions) -> Result<Target> {

@@ -1,11 +1,9 @@
 //! Names and values of the three layouts: raw, MLX-converted and text-only, and of the head's.
 
-use std::collections::BTreeMap;
-
 use mlx_rs::Dtype;
 
-use crate::checkpoint::{Checkpoint, Quantization, TensorInfo, Weights};
-use crate::family::{HeadLocation, LoadOptions};
+use crate::checkpoint::{Checkpoint, Quantization, Weights};
+use crate::family::LoadOptions;
 use crate::{Error, Result};
 
 /// Prefixes under which a config may list the target's modules.
@@ -16,9 +14,6 @@ const TARGET_PREFIXES: &[&str] = &[
     "language_model.",
     "",
 ];
-
-/// Prefixes under which a config may list the head's modules.
-const HEAD_PREFIXES: &[&str] = &["mtp.", "language_model.mtp.", ""];
 
 /// Tensors of the target, by canonical name.
 pub(super) struct TargetWeights<'a> {
@@ -52,7 +47,7 @@ fn target_name(source: &str) -> Option<String> {
 }
 
 /// The head's name for a prefixed source tensor: what follows `mtp.`.
-fn head_name(source: &str) -> Option<&str> {
+pub(super) fn head_name(source: &str) -> Option<&str> {
     if let Some(rest) = source.strip_prefix("mtp.") {
         return Some(rest);
     }
@@ -72,6 +67,11 @@ pub(super) fn target<'a>(checkpoint: &'a Checkpoint, tied: bool, options: LoadOp
             target_name(source).filter(|name| !(tied && name.starts_with("lm_head.")))
         },
     )?;
+    if weights.is_fp8() && !weights.names().any(|name| name.ends_with("_scale_inv")) {
+        return Err(Error::UnsupportedQuantization {
+            method: "fp8 without weight_scale_inv".to_owned(),
+        });
+    }
     let dtype = options.dtype.unwrap_or_else(|| stored_dtype(&weights, "embed_tokens"));
     Ok(TargetWeights {
         zero_centred: norms_are_zero_centred(checkpoint),
@@ -106,100 +106,4 @@ fn norms_are_zero_centred(checkpoint: &Checkpoint) -> bool {
         .tensors
         .keys()
         .any(|name| target_name(name).is_some() && !name.starts_with("language_model."))
-}
-
-/// Tensors of the head, by canonical name.
-pub(super) struct HeadWeights<'a> {
-    pub(super) weights: Weights<'a>,
-    /// Whether norm weights are stored without their 1.
-    pub(super) zero_centred: bool,
-}
-
-/// A head's source tensors and where they are.
-struct HeadTensors {
-    tensors: BTreeMap<String, TensorInfo>,
-    prefixed: bool,
-    stray: bool,
-}
-
-fn head_tensors(checkpoint: &Checkpoint) -> Option<HeadTensors> {
-    let prefixed = |from: &BTreeMap<String, TensorInfo>| -> BTreeMap<String, TensorInfo> {
-        from.iter()
-            .filter(|(n, _)| head_name(n).is_some())
-            .map(|(n, i)| (n.clone(), i.clone()))
-            .collect()
-    };
-    // The index's own head counts before one in a stray file.
-    for (from, stray) in [(&checkpoint.tensors, false), (&checkpoint.stray, true)] {
-        let tensors = prefixed(from);
-        if !tensors.is_empty() {
-            return Some(HeadTensors {
-                tensors,
-                prefixed: true,
-                stray,
-            });
-        }
-    }
-    // A standalone head has bare names, and none of a target.
-    let all: BTreeMap<String, TensorInfo> = checkpoint
-        .tensors
-        .iter()
-        .chain(&checkpoint.stray)
-        .map(|(n, i)| (n.clone(), i.clone()))
-        .collect();
-    let bare = all.contains_key("pre_fc_norm_hidden.weight") && !all.keys().any(|n| n.contains("embed_tokens"));
-    bare.then_some(HeadTensors {
-        tensors: all,
-        prefixed: false,
-        stray: false,
-    })
-}
-
-/// Where a checkpoint's head is, if it has one.
-pub(super) fn head_location(checkpoint: &Checkpoint) -> Option<HeadLocation> {
-    let head = head_tensors(checkpoint)?;
-    let mut files: Vec<String> = head
-        .tensors
-        .values()
-        .map(|i| checkpoint.file_of(i).name.clone())
-        .collect();
-    files.sort();
-    files.dedup();
-    let standalone = !checkpoint.tensors.keys().any(|n| n.ends_with("embed_tokens.weight"));
-    Some(HeadLocation {
-        tensors: head.tensors.len(),
-        files,
-        stray: head.stray,
-        standalone,
-    })
-}
-
-/// Collects the head's tensors.
-pub(super) fn head<'a>(checkpoint: &'a Checkpoint, dtype: Dtype, options: LoadOptions) -> Result<HeadWeights<'a>> {
-    let head = head_tensors(checkpoint).ok_or_else(|| Error::TensorMissing {
-        name: "mtp.fc.weight".to_owned(),
-    })?;
-    // MLX's own conversions keep the prefix but have the 1 added already; they say so in the file.
-    let converted = head.tensors.values().any(|info| {
-        checkpoint
-            .file_of(info)
-            .metadata
-            .get("format")
-            .is_some_and(|format| format == "mlx")
-    });
-    let quantization = match checkpoint
-        .config
-        .get("mtplx_mtp_quantization")
-        .and_then(serde_json::Value::as_object)
-    {
-        Some(block) => Quantization::parse(block)?,
-        None => Quantization::read(&checkpoint.config)?,
-    };
-    let weights = Weights::new(checkpoint, &head.tensors, quantization, HEAD_PREFIXES, |source| {
-        Some(head_name(source).unwrap_or(source).to_owned())
-    })?;
-    Ok(HeadWeights {
-        weights: weights.with_dtype(dtype).dry(options.dry),
-        zero_centred: head.prefixed && !converted,
-    })
 }
