@@ -260,7 +260,7 @@ fn raw_and_converted_layouts_compute_the_same_bits() {
         let prompt = short();
         let tokens = Array::from_slice(&prompt, &[1, prompt.len() as i32]);
         let hidden = target.forward(&tokens, &mut target.new_cache()).unwrap();
-        let mut state = head.new_state();
+        let mut state = head.new_state(0);
         head.absorb(&target, &mut state, &tokens, &hidden).unwrap();
         let mut arrays = vec![target.logits(&hidden).unwrap()];
         let (keys, values) = state.cache().layers[0].kv.held().unwrap().unwrap();

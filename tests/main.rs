@@ -15,6 +15,8 @@ mod cases;
 mod cli;
 mod engine;
 mod heads;
+mod inkling;
+mod inkling_checkpoints;
 mod inventory;
 mod parity;
 mod requantized;

@@ -3,7 +3,7 @@
 use mlx_rs::{Array, Dtype};
 use models::cache::Cache;
 use models::checkpoint::Checkpoint;
-use models::families::{FAMILIES, qwen3_5};
+use models::families::{FAMILIES, inkling, qwen3_5};
 use models::family::{Family, LoadOptions, Target};
 use tests::{arrays, golden, greedy, ids, json, load, max_diff, run};
 
@@ -115,4 +115,9 @@ fn logits_and_hidden<F: Family>() {
 #[test]
 fn qwen3_5_logits_hidden_states_and_caches_are_close_to_the_reference() {
     logits_and_hidden::<qwen3_5::Family>();
+}
+
+#[test]
+fn inkling_logits_hidden_states_and_caches_are_close_to_the_reference() {
+    logits_and_hidden::<inkling::Family>();
 }

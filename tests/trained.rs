@@ -29,9 +29,14 @@ fn full() -> bool {
 
 fn pairs() -> Vec<(&'static str, PathBuf, Option<PathBuf>)> {
     let mut pairs = vec![("built-in 4-bit", builtin("target"), Some(builtin("drafter")))];
-    match trained("qwen35-tiny") {
-        Some(dir) => pairs.push(("qwen35-tiny bf16", dir, None)),
-        None => eprintln!("skipped: qwen35-tiny is not here (CHECKPOINTS_ROOT)"),
+    for (folder, name) in [
+        ("qwen35-tiny", "qwen35-tiny bf16"),
+        ("inkling-tiny", "inkling-tiny bf16"),
+    ] {
+        match trained(folder) {
+            Some(dir) => pairs.push((name, dir, None)),
+            None => eprintln!("skipped: {folder} is not here (CHECKPOINTS_ROOT)"),
+        }
     }
     pairs
 }

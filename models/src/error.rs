@@ -307,7 +307,7 @@ impl Error {
             Error::ConfigSyntax { .. } | Error::ConfigValue { .. } | Error::FieldMissing { .. } => {
                 "the checkpoint's configuration is damaged or made by hand: download it again"
             }
-            Error::UnsupportedModel { .. } => "Qwen3.5, 3.6 and 3.8 models run here: choose one of those",
+            Error::UnsupportedModel { .. } => "Qwen3.5, 3.6 and 3.8 and Inkling models run here: choose one of those",
             Error::UnsupportedQuantization { .. } => "get the unquantized model or an MLX conversion of it",
             Error::QuantizationMismatch { .. } | Error::QuantizationMissing { .. } => {
                 "config and weights come from different conversions: download both again"

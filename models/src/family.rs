@@ -117,7 +117,15 @@ pub fn restore_and_replay<T: Target>(
 /// Chooses a draft from its scores `[1, 1, V]`; `index` is its place in the round, from 0. Returns the id as `[1, 1]`.
 pub type Pick<'a> = dyn FnMut(&Array, usize) -> Result<Array> + 'a;
 
+/// Name of the wiring that reference figures hold for, the default of every family.
+pub const CONTRACT_WIRING: &str = "contract";
+
 /// Proposes tokens for one kind of target. It holds weights only; `State` is the sequence's.
+///
+/// Some heads were published with contradictory accounts of how they are fed (which hidden state, which embedding, which
+/// history). Such a family offers several wirings of the same weights. A wiring changes how often drafts are accepted
+/// and never the text. It belongs to a sequence's state, so that states with different wirings can be compared side by
+/// side on one loaded drafter.
 pub trait Drafter<T: Target> {
     /// What the drafter remembers of a sequence.
     type State;
@@ -125,8 +133,13 @@ pub trait Drafter<T: Target> {
     /// Default tokens a round, bonus included.
     fn block_size(&self) -> usize;
 
-    /// The state before the first token.
-    fn new_state(&self) -> Self::State;
+    /// Names of the ways this head can be wired, the default first.
+    fn wirings(&self) -> &'static [&'static str] {
+        &[CONTRACT_WIRING]
+    }
+
+    /// The state before the first token, for the wiring at this place in [`Drafter::wirings`].
+    fn new_state(&self, wiring: usize) -> Self::State;
 
     /// Takes in verified pairs: `tokens` `[1, n]` are those that follow the positions of `hidden` (n rows). The last
     /// pair is what the next draft starts from.
@@ -211,6 +224,11 @@ pub trait Family: 'static {
     /// Where the MTP head is, by the tensors that are there, never by a config flag.
     fn head(checkpoint: &Checkpoint) -> Option<HeadLocation>;
 
+    /// What a checkpoint of this family holds that is not used, in words for the person who loads it.
+    fn notes(_checkpoint: &Checkpoint) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Number of decoder layers, for display.
     ///
     /// # Errors
@@ -246,6 +264,20 @@ pub trait Family: 'static {
     /// # Errors
     /// Whatever is wrong with the checkpoint, or [`Error::PairMismatch`].
     fn load_drafter(checkpoint: &Checkpoint, target: &Self::Target, options: LoadOptions) -> Result<Self::Drafter>;
+}
+
+/// The place of a wiring in the list of those there are; the first for `None`.
+///
+/// # Errors
+/// A name that is not in the list.
+pub fn wiring_place(wirings: &[&str], name: Option<&str>) -> Result<usize> {
+    let Some(name) = name else { return Ok(0) };
+    wirings.iter().position(|w| *w == name).ok_or_else(|| Error::Usage {
+        message: format!(
+            "there is no draft wiring `{name}` for this drafter; it has {}",
+            wirings.join(", ")
+        ),
+    })
 }
 
 /// Checks that one size is the same on both sides of a pair.

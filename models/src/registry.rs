@@ -8,7 +8,7 @@ use crate::Result;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
 use crate::engine::SamplingParams;
-use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target};
+use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target, wiring_place};
 use crate::generate::{Decoder, Limits, Mtp, Plain, prefill};
 use crate::sampler::Sampler;
 
@@ -23,6 +23,8 @@ pub struct Entry {
     pub knows: fn(&str) -> bool,
     /// Where a checkpoint's head is.
     pub head: fn(&Checkpoint) -> Option<HeadLocation>,
+    /// What is in a checkpoint and not used.
+    pub notes: fn(&Checkpoint) -> Vec<String>,
     /// Number of decoder layers.
     pub layers: fn(&Checkpoint) -> Result<usize>,
     /// Checks a head on its own, from headers.
@@ -45,6 +47,7 @@ impl Entry {
             name: F::NAME,
             knows: F::knows,
             head: F::head,
+            notes: F::notes,
             layers: F::layers,
             check_head: F::check_head,
             standalone: F::standalone,
@@ -78,6 +81,8 @@ pub struct StartRequest<'r> {
     pub prompt: &'r [u32],
     /// Tokens a round with the bonus; `None` decodes plainly.
     pub block_size: Option<usize>,
+    /// One of [`Pair::wirings`] by name; `None` takes the first.
+    pub wiring: Option<&'r str>,
     /// What ends the sequence.
     pub limits: Limits,
     /// Hears how much of the prompt is read.
@@ -92,6 +97,9 @@ pub trait Pair {
     fn context(&self) -> usize;
     /// The drafter's default block size; `None` without one.
     fn block_size(&self) -> Option<usize>;
+    /// Names of the ways the drafter can be wired, the default first; empty without one. They differ in how often drafts
+    /// are accepted, never in the text.
+    fn wirings(&self) -> &'static [&'static str];
     /// Activation type, by name.
     fn dtype(&self) -> Dtype;
     /// Checks sampling settings.
@@ -104,7 +112,7 @@ pub trait Pair {
     /// Reads the prompt and returns the decoder, or `None` when stopped.
     ///
     /// # Errors
-    /// What MLX says.
+    /// What MLX says, and a wiring that the drafter does not have.
     fn start<'a>(&'a self, sampler: &'a Sampler, request: StartRequest<'_>) -> Result<Option<Box<dyn Decoder + 'a>>>;
 }
 
@@ -121,6 +129,10 @@ impl<F: Family> Pair for LoadedPair<F> {
         self.drafter.as_ref().map(Drafter::block_size)
     }
 
+    fn wirings(&self) -> &'static [&'static str] {
+        self.drafter.as_ref().map_or(&[], Drafter::wirings)
+    }
+
     fn dtype(&self) -> Dtype {
         self.target.dtype()
     }
@@ -129,6 +141,7 @@ impl<F: Family> Pair for LoadedPair<F> {
         let StartRequest {
             prompt,
             block_size,
+            wiring,
             limits,
             progress,
         } = request;
@@ -146,7 +159,7 @@ impl<F: Family> Pair for LoadedPair<F> {
                 limits,
             )?)));
         };
-        let mut state = drafter.new_state();
+        let mut state = drafter.new_state(wiring_place(drafter.wirings(), wiring)?);
         let hidden = prefill(&self.target, prompt, &mut cache, &mut |done, hidden, from| {
             // The pair of a position is its hidden state and the token after it; the last one's is not known yet.
             let next = &prompt[from + 1..(done + 1).min(prompt.len())];

@@ -116,9 +116,21 @@ pub fn run_to(
     sampling: &SamplingParams,
     limits: Limits,
 ) -> Run {
+    run_wired(pair, prompt, block_size, None, sampling, limits)
+}
+
+/// Generates up to the limits with a wiring of the drafter's.
+pub fn run_wired(
+    pair: &dyn Pair,
+    prompt: &[u32],
+    block_size: Option<usize>,
+    wiring: Option<&str>,
+    sampling: &SamplingParams,
+    limits: Limits,
+) -> Run {
     let sampler = pair.sampler(sampling).unwrap();
     let before = models::generate::sync_count();
-    let mut decoder = start(pair, &sampler, prompt, block_size, limits);
+    let mut decoder = start(pair, &sampler, prompt, block_size, wiring, limits);
     let (mut tokens, mut accepted, mut drafted) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(round) = decoder.next_round().unwrap() {
         tokens.extend(&round.tokens);
@@ -143,6 +155,7 @@ pub fn start<'a>(
     sampler: &'a models::sampler::Sampler,
     prompt: &[u32],
     block_size: Option<usize>,
+    wiring: Option<&str>,
     limits: Limits,
 ) -> Box<dyn Decoder + 'a> {
     let progress = &mut |_| ControlFlow::Continue(());
@@ -151,6 +164,7 @@ pub fn start<'a>(
         StartRequest {
             prompt,
             block_size,
+            wiring,
             limits,
             progress,
         },

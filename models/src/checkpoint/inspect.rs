@@ -149,7 +149,8 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
     let quantization = match Quantization::read(&checkpoint.config) {
         Ok(q) => q.default_spec().map(|s| s.to_string()),
         Err(e) => {
-            if problems.is_empty() {
+            // A loader that ran through may know the weights' packing from elsewhere.
+            if problems.is_empty() && family.is_none() {
                 note_problem(&mut problems, e);
             }
             None
@@ -169,7 +170,9 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
         mtp: mtp(head, advice),
         bytes: checkpoint.bytes(),
         problems,
-        warnings: checkpoint.warnings,
+        warnings: (checkpoint.warnings.iter().cloned())
+            .chain(family.iter().flat_map(|f| (f.notes)(&checkpoint)))
+            .collect(),
     })
 }
 

@@ -182,6 +182,18 @@ impl Quantization {
         self.by_shapes
     }
 
+    /// Lists modules under a second name too: for conversions that keep the settings of parts they have fused.
+    #[must_use]
+    pub fn also_as(mut self, second: impl Fn(&str) -> Option<String>) -> Self {
+        let added: Vec<_> = (self.overrides.iter())
+            .filter_map(|(path, spec)| Some((second(path)?, *spec)))
+            .collect();
+        for (path, spec) in added {
+            self.overrides.entry(path).or_insert(spec);
+        }
+        self
+    }
+
     /// The whole model's setting.
     #[must_use]
     pub fn default_spec(&self) -> Option<QuantizationSpec> {

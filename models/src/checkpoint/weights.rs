@@ -183,6 +183,34 @@ impl<'a> Weights<'a> {
         self.convert(raw, dtype)
     }
 
+    /// Takes a depthwise convolution, `[C, 1, K]` raw or `[C, K, 1]` converted, as `[K, C]`.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`].
+    pub fn take_conv(&mut self, name: &str, channels: i32, kernel: i32) -> Result<Array> {
+        let raw = self.info(name).is_some_and(|i| i.shape.last() != Some(&1));
+        let shape = if raw {
+            [channels, 1, kernel]
+        } else {
+            [channels, kernel, 1]
+        };
+        let weight = self.take(name, &shape)?;
+        self.settle(
+            weight
+                .reshape(&[channels, kernel])?
+                .transpose_axes(&[1, 0])?
+                .contiguous()?,
+        )
+    }
+
+    /// Takes packed bytes, or 8-bit floats as the bytes they are.
+    ///
+    /// # Errors
+    /// As [`Weights::take_raw`].
+    pub fn take_packed(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
+        self.take_bytes(name, shape, Some(safetensors::Dtype::F8_E4M3))
+    }
+
     /// Converts and, unless dry, evaluates at once, so that stored and converted copies never pile up.
     ///
     /// # Errors

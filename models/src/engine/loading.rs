@@ -75,6 +75,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let checkpoint = Checkpoint::open(&request.target)?;
     let family = family_of(&checkpoint)?;
     let mut warnings = checkpoint.warnings.clone();
+    warnings.extend((family.notes)(&checkpoint));
     let own = (family.head)(&checkpoint);
     if let Some(head) = own.as_ref().filter(|h| h.is_standalone()) {
         return Err(Error::NotStandalone {

@@ -57,6 +57,7 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
         let request = StartRequest {
             prompt: &prompt.ids,
             block_size,
+            wiring: None,
             limits,
             progress: &mut progress,
         };

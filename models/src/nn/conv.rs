@@ -2,7 +2,7 @@
 
 use mlx_rs::Array;
 
-use super::{slice, zeros};
+use super::{STEP_MODE_ROWS, slice, zeros};
 use crate::Result;
 
 /// The window a convolution reads: the carried `K - 1` rows (zeros at the start), then `x`.
@@ -18,6 +18,17 @@ pub fn conv_window(state: Option<&Array>, x: &Array, kernel: i32) -> Result<Arra
         }
     };
     Ok(mlx_rs::ops::concatenate(&[state, x], 1)?)
+}
+
+/// The rows carried on after `rows` new ones of a window: `[1, K-1, C]`. Copied out of long windows, which would stay in
+/// memory.
+pub fn conv_carried(window: &Array, rows: i32, kernel: i32) -> Result<Array> {
+    let view = slice(window, 1, rows, rows + kernel - 1)?;
+    if rows <= STEP_MODE_ROWS {
+        Ok(view)
+    } else {
+        Ok(view.contiguous()?)
+    }
 }
 
 /// `y[t, c] = sum_i window[t + i, c] * weight[c, i]` for `L` rows; `weight` is `[K, C]`.

@@ -8,7 +8,7 @@ mod linear;
 mod moe;
 
 pub use attention::attention;
-pub use conv::{causal_conv, conv_window};
+pub use conv::{causal_conv, conv_carried, conv_window};
 pub use gated_delta::{GatedDeltaInputs, STEP_MODE_ROWS, gated_delta};
 pub use linear::{Embedding, Linear, quantize};
 pub use moe::{Experts, top_k};

@@ -17,13 +17,30 @@ pub struct Experts {
     gate: Linear,
     up: Linear,
     down: Linear,
+    /// Factors of each expert's gate product and of its result, `[n]` each.
+    factors: Option<(Array, Array)>,
 }
 
 impl Experts {
     /// Stacks of gate and up `[n, width, hidden]` and down `[n, hidden, width]`.
+    ///
+    /// # Errors
+    /// What MLX says.
+    pub fn new(gate: Linear, up: Linear, down: Linear) -> Result<Self> {
+        Ok(Self {
+            gate: gathered(gate)?,
+            up: gathered(up)?,
+            down: gathered(down)?,
+            factors: None,
+        })
+    }
+
+    /// Multiplies each expert's gate product by one factor and its result by another, `[n]` each: what is left to do
+    /// for packed weights that have one more scale for a whole expert.
     #[must_use]
-    pub fn new(gate: Linear, up: Linear, down: Linear) -> Self {
-        Self { gate, up, down }
+    pub fn with_factors(mut self, gate: Array, result: Array) -> Self {
+        self.factors = Some((gate, result));
+        self
     }
 
     /// `sum_k weights_k * expert_k(x)`: `x` `[1, L, H]`, `indices` and `weights` `[1, L, k]`.
@@ -45,9 +62,17 @@ impl Experts {
             None => (flat, token),
         };
         let x = x.reshape(&[rows, hidden])?.take_axis(&token, 0)?.expand_dims(1)?;
-        let hidden_rows =
-            silu(&product(&self.gate, &x, &flat, sorted)?)?.multiply(product(&self.up, &x, &flat, sorted)?)?;
-        let mut out = product(&self.down, &hidden_rows, &flat, sorted)?.squeeze_axes(&[1])?; // [L * k, H]
+        // `[L * k, 1, out]` times one number a row, in the wider type, back in the activations'.
+        let scaled = |a: Array, factors: Option<&Array>| -> Result<Array> {
+            let Some(factors) = factors else { return Ok(a) };
+            let rows = factors.take_axis(&flat, 0)?.reshape(&[-1, 1, 1])?;
+            Ok(a.multiply(rows)?.as_dtype(x.dtype())?)
+        };
+        let (gate_factors, factors) = self.factors.as_ref().map(|(g, r)| (g, r)).unzip();
+        let gate = scaled(product(&self.gate, &x, &flat, sorted)?, gate_factors)?;
+        let hidden_rows = silu(&gate)?.multiply(product(&self.up, &x, &flat, sorted)?)?;
+        let out = scaled(product(&self.down, &hidden_rows, &flat, sorted)?, factors)?;
+        let mut out = out.squeeze_axes(&[1])?; // [L * k, H]
         if let Some(order) = &order {
             out = out.take_axis(ops::argsort_axis(order, 0)?, 0)?;
         }
@@ -56,10 +81,25 @@ impl Experts {
     }
 }
 
+/// MLX's CPU backend gathers dense matrices in f32 only, so they are widened there, once, when first used.
+fn gathered(linear: Linear) -> Result<Linear> {
+    match linear {
+        Linear::Dense { weight } if weight.dtype() != Dtype::Float32 && ffi::device_name() == "cpu" => {
+            Ok(Linear::Dense {
+                weight: weight.as_dtype(Dtype::Float32)?,
+            })
+        }
+        other => Ok(other),
+    }
+}
+
 /// `x[i] @ weight[indices[i]].T`: `[N, 1, in]` to `[N, 1, out]`.
 fn product(linear: &Linear, x: &Array, indices: &Array, sorted: bool) -> Result<Array> {
     match linear {
-        Linear::Dense { weight } => Ok(ops::gather_mm(x, weight.swap_axes(1, 2)?, None, indices, sorted)?),
+        Linear::Dense { weight } => {
+            let wide = x.as_dtype(weight.dtype())?;
+            Ok(ops::gather_mm(wide, weight.swap_axes(1, 2)?, None, indices, sorted)?.as_dtype(x.dtype())?)
+        }
         Linear::Quantized {
             weight,
             scales,

@@ -108,7 +108,7 @@ impl family::Drafter<Target> for Drafter {
         self.block_size
     }
 
-    fn new_state(&self) -> State {
+    fn new_state(&self, _wiring: usize) -> State {
         State {
             cache: Cache::new(self.layers.len()),
             seed: None,

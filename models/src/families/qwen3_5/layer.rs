@@ -7,7 +7,7 @@ use super::mlp::Mlp;
 use crate::Result;
 use crate::cache::LayerCache;
 use crate::checkpoint::Weights;
-use crate::nn::{self, GatedDeltaInputs, Linear, STEP_MODE_ROWS, rms_norm, silu, slice};
+use crate::nn::{self, GatedDeltaInputs, Linear, rms_norm, silu, slice};
 
 /// What a gated delta layer keeps of a verified block: enough to recompute any prefix.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl GatedDelta {
             in_proj_z: w.linear(&format!("{path}.in_proj_z"), c.linear_value_width(), hidden)?,
             in_proj_b: w.linear(&format!("{path}.in_proj_b"), heads, hidden)?,
             in_proj_a: w.linear(&format!("{path}.in_proj_a"), heads, hidden)?,
-            conv: conv_weight(w, &format!("{path}.conv1d.weight"), channels, kernel)?,
+            conv: w.take_conv(&format!("{path}.conv1d.weight"), channels, kernel)?,
             dt_bias: w.take_as(&format!("{path}.dt_bias"), &[heads], Dtype::Float32)?,
             decay: w.settle(a_log.exp()?.negative()?)?,
             norm: w.take_norm(&format!("{path}.norm.weight"), c.linear_value_head_dim, false)?,
@@ -206,7 +206,7 @@ impl GatedDelta {
         };
         let (out, state) = nn::gated_delta(&inputs, cache.state.get(1))?;
         let out = out.as_dtype(x.dtype())?;
-        cache.state = vec![carried(&window, rows, kernel)?, state];
+        cache.state = vec![nn::conv_carried(&window, rows, kernel)?, state];
         // 5. Norm, gate, project.
         let z = float(self.in_proj_z.forward(x)?.reshape(&value_shape)?)?;
         let normed = rms_norm(&out, Some(&self.norm), self.eps)?;
@@ -232,32 +232,5 @@ impl GatedDelta {
 pub(super) fn delta_state(capture: &DeltaCapture, before: &[Array], keep: i32) -> Result<Vec<Array>> {
     let kernel = capture.window.shape()[1] - capture.inputs.rows() + 1;
     let (_, state) = nn::gated_delta(&capture.inputs.prefix(keep)?, before.get(1))?;
-    Ok(vec![carried(&capture.window, keep, kernel)?, state])
-}
-
-/// The convolution's carried rows after `rows` new ones. Copied out of long windows, which would stay in memory.
-fn carried(window: &Array, rows: i32, kernel: i32) -> Result<Array> {
-    let view = slice(window, 1, rows, rows + kernel - 1)?;
-    if rows <= STEP_MODE_ROWS {
-        Ok(view)
-    } else {
-        Ok(view.contiguous()?)
-    }
-}
-
-/// `[C, 1, K]` raw or `[C, K, 1]` converted, to `[K, C]`.
-fn conv_weight(w: &mut Weights<'_>, name: &str, channels: i32, kernel: i32) -> Result<Array> {
-    let raw = w.info(name).is_some_and(|i| i.shape.last() != Some(&1));
-    let shape = if raw {
-        [channels, 1, kernel]
-    } else {
-        [channels, kernel, 1]
-    };
-    let weight = w.take(name, &shape)?;
-    w.settle(
-        weight
-            .reshape(&[channels, kernel])?
-            .transpose_axes(&[1, 0])?
-            .contiguous()?,
-    )
+    Ok(vec![nn::conv_carried(&capture.window, keep, kernel)?, state])
 }

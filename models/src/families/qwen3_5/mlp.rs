@@ -105,11 +105,11 @@ fn experts(w: &mut Weights<'_>, path: &str, hidden: i32, c: MoeConfig) -> Result
     let (n, width) = (c.num_experts, c.moe_intermediate_size);
     if w.names().any(|name| name.starts_with(&format!("{path}.switch_mlp."))) {
         let path = format!("{path}.switch_mlp");
-        return Ok(Experts::new(
+        return Experts::new(
             w.linear_stack(&format!("{path}.gate_proj"), n, width, hidden)?,
             w.linear_stack(&format!("{path}.up_proj"), n, width, hidden)?,
             w.linear_stack(&format!("{path}.down_proj"), n, hidden, width)?,
-        ));
+        );
     }
     if w.contains(&format!("{path}.experts.gate_up_proj")) {
         let fused = w.take(&format!("{path}.experts.gate_up_proj"), &[n, 2 * width, hidden])?;
@@ -122,7 +122,7 @@ fn experts(w: &mut Weights<'_>, path: &str, hidden: i32, c: MoeConfig) -> Result
         let down = Linear::Dense {
             weight: w.take(&format!("{path}.experts.down_proj"), &[n, hidden, width])?,
         };
-        return Ok(Experts::new(gate, up, down));
+        return Experts::new(gate, up, down);
     }
     let mut stack = |name: &str, out: i32, input: i32| -> Result<Linear> {
         let mut one = |e: i32| match w.linear(&format!("{path}.experts.{e}.{name}"), out, input)? {
@@ -136,9 +136,9 @@ fn experts(w: &mut Weights<'_>, path: &str, hidden: i32, c: MoeConfig) -> Result
             weight: w.settle(ops::stack(&each, 0)?)?,
         })
     };
-    Ok(Experts::new(
+    Experts::new(
         stack("gate_proj", width, hidden)?,
         stack("up_proj", width, hidden)?,
         stack("down_proj", hidden, width)?,
-    ))
+    )
 }

@@ -1,8 +1,8 @@
 //! A model's output split into reasoning, answer and tool calls while it streams.
 
+mod blocks;
 mod calls;
 mod channel;
-mod inkling;
 mod literal;
 mod qwen;
 #[cfg(test)]
@@ -83,7 +83,7 @@ pub struct ThinkingParser {
 enum State {
     Plain,
     Qwen(qwen::Parser),
-    Inkling(inkling::Parser),
+    Inkling(blocks::Parser),
 }
 
 /// What a format's parser writes to.
@@ -121,7 +121,7 @@ impl ThinkingParser {
         let state = match format {
             OutputFormat::Plain => State::Plain,
             OutputFormat::Qwen => State::Qwen(qwen::Parser::new(prompt, calls::schemas(tools))),
-            OutputFormat::Inkling => State::Inkling(inkling::Parser::new(prompt)),
+            OutputFormat::Inkling => State::Inkling(blocks::Parser::new(prompt)),
         };
         let channel = || {
             if format == OutputFormat::Plain {

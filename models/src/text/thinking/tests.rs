@@ -152,9 +152,9 @@ fn a_budget_spent_on_thinking_is_reported() {
 }
 
 #[test]
-fn inkling_blocks_are_told_apart_by_their_tokens() {
-    let inkling = |prompt: &str, output: &str| parse_with(OutputFormat::Inkling, prompt, output, false, None);
-    let outcome = inkling(
+fn message_blocks_are_told_apart_by_their_tokens() {
+    let blocks = |prompt: &str, output: &str| parse_with(OutputFormat::Inkling, prompt, output, false, None);
+    let outcome = blocks(
         "<|message_model|>",
         "<|content_thinking|>a <| b<|end_message|><|message_model|>n<|content_invoke_tool_json|>{\"name\":\"n\",\"args\":{}}<|end_message|><|message_model|><|content_text|>c<|en",
     );
@@ -163,13 +163,13 @@ fn inkling_blocks_are_told_apart_by_their_tokens() {
         (Thinking::Closed, "a <| b")
     );
     assert_eq!((outcome.answer.as_str(), outcome.tool_calls.len()), ("c<|en", 1));
-    let cut = inkling(
+    let cut = blocks(
         "<|message_model|>",
         "<|content_invoke_tool_json|>{\"name\":\"n\",\"args\":{}}",
     );
     assert!(cut.tool_calls.is_empty() && cut.answer.is_empty());
     assert_eq!(
-        inkling("<|message_model|><|content_thinking|>", "x").thinking,
+        blocks("<|message_model|><|content_thinking|>", "x").thinking,
         Thinking::Open
     );
 }
