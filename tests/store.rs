@@ -27,6 +27,7 @@ fn run() -> Run {
         speculating: true,
         reason: None,
         block_size: 3,
+        wiring: Some("sglang".to_owned()),
         prompt_tokens: 20,
         tokens: 7,
         prefill_ms: 1.5,
@@ -405,4 +406,31 @@ async fn settings_are_kept_and_the_model_is_the_loads_alone() {
             ..settings
         }
     );
+}
+
+#[tokio::test]
+async fn measured_wirings_add_up_and_are_kept_by_pair() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).await.unwrap();
+    let run = run();
+    for _ in 0..2 {
+        store.add_wiring("/a", None, &run).await.unwrap();
+    }
+    store.add_wiring("/a", Some("/head"), &run).await.unwrap();
+    let without = app::ipc::Run {
+        wiring: None,
+        ..run.clone()
+    };
+    store.add_wiring("/a", None, &without).await.unwrap();
+    store.close().await;
+    let store = Store::open(dir.path()).await.unwrap();
+    let own = store.wirings("/a", None).await.unwrap();
+    let (rounds, drafted, accepted) = (run.rounds as usize, run.drafted as usize, run.accepted as usize);
+    assert_eq!(own.len(), 1);
+    assert_eq!(
+        (own[0].name.as_str(), own[0].rounds, own[0].drafted, own[0].accepted),
+        ("sglang", 2 * rounds, 2 * drafted, 2 * accepted)
+    );
+    assert_eq!(store.wirings("/a", Some("/head")).await.unwrap()[0].rounds, rounds);
+    assert!(store.wirings("/b", None).await.unwrap().is_empty());
 }

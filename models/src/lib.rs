@@ -45,6 +45,6 @@ pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem,
 pub use engine::{
     ActivationDtype, DraftKind, DrafterState, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
     GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, Prompt, Role, RoundStats, SamplingParams, Sink,
-    Speculation, SpeculationStats,
+    Speculation, SpeculationStats, WiringTally,
 };
 pub use error::{Error, Result};

@@ -153,6 +153,8 @@ pub struct Run {
     pub reason: Option<String>,
     /// Tokens verified a round, bonus included; 1 when off.
     pub block_size: u32,
+    /// How the drafter was wired, where there is a choice.
+    pub wiring: Option<String>,
     /// Prompt tokens.
     pub prompt_tokens: u32,
     /// Generated tokens.

@@ -124,13 +124,17 @@ model: string,
  */
 speculating: boolean, 
 /**
- * Why it did not.
+ * Why it did not, or why it ran to no avail.
  */
 reason: string | null, 
 /**
  * Tokens verified a round, bonus included; 1 when off.
  */
 blockSize: number, 
+/**
+ * How the drafter was wired, where there is a choice.
+ */
+wiring: string | null, 
 /**
  * Prompt tokens.
  */

@@ -79,6 +79,8 @@ pub struct SpeculationStats {
     pub reason: Option<String>,
     /// Tokens verified a round, bonus included; 1 when off.
     pub block_size: usize,
+    /// How the drafter was wired, where there is a choice. It changes how often drafts are right, never the text.
+    pub wiring: Option<String>,
     /// Rounds.
     pub rounds: usize,
     /// Tokens proposed.
@@ -161,6 +163,8 @@ pub struct Loaded {
     pub load_ms: f64,
     /// Bytes MLX holds after the load.
     pub memory_bytes: u64,
+    /// Names of the ways the drafter can be wired, the default first; empty without one.
+    pub wirings: Vec<String>,
     /// What is odd about the checkpoint but no reason to refuse it.
     pub warnings: Vec<String>,
 }

@@ -20,6 +20,7 @@ pub(super) struct Figures {
     /// Tokens computed, an end token included.
     given: usize,
     block_size: Option<usize>,
+    wiring: Option<String>,
     reason: Option<String>,
     drafted: usize,
     accepted_per_round: Vec<usize>,
@@ -41,6 +42,7 @@ impl Figures {
             prompt_tokens,
             given: 0,
             block_size,
+            wiring: None,
             reason,
             drafted: 0,
             accepted_per_round: Vec::new(),
@@ -48,6 +50,11 @@ impl Figures {
             round_tokens: 0,
             plain_rounds: 0,
         }
+    }
+
+    /// Notes how the drafter is wired, where there is a choice.
+    pub(super) fn wired(&mut self, wiring: Option<String>) {
+        self.wiring = wiring;
     }
 
     /// Counts a round of which the first `kept` tokens count.
@@ -116,6 +123,7 @@ impl Figures {
             enabled,
             reason: self.reason.clone().or_else(|| self.alarm(accepted)),
             block_size: self.block_size.unwrap_or(1),
+            wiring: self.wiring.clone(),
             rounds: if enabled {
                 self.accepted_per_round.len()
             } else {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use mlx_rs::Dtype;
 use serde_json::{Map, Value};
 
+use super::wiring::Wirings;
 use super::{ActivationDtype, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
 use crate::checkpoint::{Checkpoint, family_of, read_json_object};
 use crate::family::{HeadPlace, LoadOptions};
@@ -20,6 +21,7 @@ pub(super) struct Model {
     pub(super) pair: Box<dyn Pair>,
     pub(super) text: TextParts,
     pub(super) loaded: Loaded,
+    pub(super) wirings: Wirings,
 }
 
 /// What turns text into ids and back.
@@ -154,9 +156,11 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         dtype: dtype_name(pair.dtype()),
         load_ms: start.elapsed().as_secs_f64() * 1e3,
         memory_bytes: mlx_rs::memory::active_memory().unwrap_or_default() as u64,
+        wirings: pair.wirings().iter().map(|name| (*name).to_owned()).collect(),
         warnings,
     };
     Ok(Model {
+        wirings: Wirings::new(pair.wirings(), &request.wirings),
         request: request.clone(),
         pair,
         text,

@@ -7,6 +7,7 @@ mod figures;
 mod loading;
 mod request;
 mod turn;
+mod wiring;
 mod worker;
 
 pub use event::{
@@ -16,6 +17,8 @@ pub use request::{
     ActivationDtype, DraftKind, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role, SamplingParams,
     Speculation,
 };
+
+pub use wiring::WiringTally;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};

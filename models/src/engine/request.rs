@@ -13,6 +13,8 @@ pub struct LoadRequest {
     pub draft_kind: DraftKind,
     /// Type of the activations; without one, f32 on the CPU and the checkpoint's own on a GPU.
     pub dtype: Option<ActivationDtype>,
+    /// What was measured before of the drafter's wirings, if it has several.
+    pub wirings: Vec<super::WiringTally>,
 }
 
 /// Which kind of drafter a load may use.
@@ -157,6 +159,8 @@ pub struct GenerateRequest {
     pub ignore_eos: bool,
     /// Whether and how to speculate.
     pub speculation: Speculation,
+    /// How the drafter is wired, by name; without one the engine chooses by what it measured.
+    pub wiring: Option<String>,
     /// The template's `enable_thinking`; without a value the template decides.
     pub thinking: Option<bool>,
 }
@@ -172,6 +176,7 @@ impl GenerateRequest {
             stop: Vec::new(),
             ignore_eos: false,
             speculation: Speculation::default(),
+            wiring: None,
             thinking: None,
         }
     }

@@ -26,7 +26,17 @@ struct Prepared {
     chat: bool,
 }
 
+/// Runs one generation and remembers how often the drafts of its wiring were right.
 pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<Generated> {
+    let generated = run(model, request, sink)?;
+    let s = &generated.stats.speculation;
+    if let Some(wiring) = &s.wiring {
+        model.wirings.add(wiring, s.rounds, s.drafted, s.accepted);
+    }
+    Ok(generated)
+}
+
+fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<Generated> {
     let start = Instant::now();
     let prompt = prepare(&model.text, request)?;
     let context = model.pair.context();
@@ -47,6 +57,12 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
     };
     let (block_size, reason) = speculation(model, request.speculation)?;
     let mut figures = Figures::new(start, prompt.ids.len(), block_size, reason);
+    let wiring = match &request.wiring {
+        _ if block_size.is_none() => None,
+        Some(name) => Some(name.clone()),
+        None => model.wirings.choose(),
+    };
+    figures.wired(wiring.clone().filter(|_| model.wirings.is_open()));
     let sampler = model.pair.sampler(&request.sampling)?;
     let total = prompt.ids.len();
     let mut progress = |done: usize| sink.event(GenerationEvent::Prefill { done, total });
@@ -57,7 +73,7 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
         let request = StartRequest {
             prompt: &prompt.ids,
             block_size,
-            wiring: None,
+            wiring: wiring.as_deref(),
             limits,
             progress: &mut progress,
         };

@@ -31,6 +31,9 @@ pub(super) struct Arguments {
     /// Tokens verified a round, the target's own included; without it the drafter's default.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(2..=16))]
     draft_block_size: Option<u8>,
+    /// How the drafter is wired, where its model leaves a choice (`inspect` lists them); without it the engine chooses.
+    #[arg(long, value_name = "NAME")]
+    draft_wiring: Option<String>,
     /// Type of the activations; without it float32 on the CPU and the checkpoint's own on a GPU.
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
@@ -178,6 +181,7 @@ impl Arguments {
             drafter,
             draft_kind,
             dtype,
+            ..LoadRequest::default()
         })
     }
 
@@ -203,6 +207,7 @@ impl Arguments {
                 (_, Some(size)) => Speculation::Block(size.into()),
                 (_, None) => Speculation::Auto,
             },
+            wiring: self.draft_wiring.clone(),
             thinking: self.thinking.map(|switch| switch == Switch::On),
             ..GenerateRequest::new(prompt)
         }
@@ -244,7 +249,7 @@ fn sink(
 fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
     let stats = &generated.stats;
     let speculation = &stats.speculation;
-    serde_json::json!({
+    let mut report = serde_json::json!({
         "prompt_tokens": stats.prompt_tokens,
         "tokens": generated.tokens,
         "text": generated.text,
@@ -268,5 +273,9 @@ fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
             "accepted_per_round": speculation.accepted_per_round,
             "acceptance_by_position": speculation.acceptance_by_position,
         },
-    })
+    });
+    if let Some(wiring) = &speculation.wiring {
+        report["speculation"]["wiring"] = wiring.as_str().into();
+    }
+    report
 }

@@ -164,9 +164,12 @@ impl Library {
         let _one_at_a_time = self.loading.lock().await;
         self.set_loading(&model);
         let engine = self.engine.clone();
+        // Nothing known is no reason not to load: the wirings are then tried anew.
+        let known = self.store.wirings(&model.path, model.drafter_path.as_deref()).await;
         let request = LoadRequest {
             target: PathBuf::from(&model.path),
             drafter: model.drafter_path.as_ref().map(PathBuf::from),
+            wirings: known.unwrap_or_default(),
             ..LoadRequest::default()
         };
         let loaded = tokio::task::spawn_blocking(move || engine.load(request))

@@ -7,6 +7,7 @@ mod messages;
 mod owner;
 mod runs;
 mod settings;
+mod wirings;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -7,8 +7,8 @@ pub(super) async fn insert(db: &mut SqliteConnection, message_id: i32, run: &Run
     sqlx::query(
         "INSERT OR REPLACE INTO runs (message_id, model, speculating, reason, block_size, prompt_tokens, tokens, \
          prefill_ms, ttft_ms, decode_ms, tokens_per_second, rounds, drafted, accepted, acceptance_rate, \
-         tokens_per_round, acceptance_by_position, accepted_per_round, seed) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         tokens_per_round, acceptance_by_position, accepted_per_round, seed, wiring) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(message_id)
     .bind(&run.model)
@@ -29,6 +29,7 @@ pub(super) async fn insert(db: &mut SqliteConnection, message_id: i32, run: &Run
     .bind(serde_json::json!(run.acceptance_by_position).to_string())
     .bind(serde_json::json!(run.accepted_per_round).to_string())
     .bind(run.seed as i64)
+    .bind(&run.wiring)
     .execute(db)
     .await?;
     Ok(())
@@ -40,6 +41,7 @@ pub(super) fn read(row: &SqliteRow) -> Result<Run> {
         speculating: row.try_get("speculating")?,
         reason: row.try_get("reason")?,
         block_size: row.try_get("block_size")?,
+        wiring: row.try_get("wiring")?,
         prompt_tokens: row.try_get("prompt_tokens")?,
         tokens: row.try_get("tokens")?,
         prefill_ms: row.try_get("prefill_ms")?,

@@ -11,7 +11,7 @@ use models::{Engine, Error as EngineError, FinishReason, Generated};
 use tokio::sync::mpsc;
 
 use crate::error::Error;
-use crate::ipc::{AppError, Message, MessageStatus, TurnEvent, TurnOptions};
+use crate::ipc::{AppError, LocalModel, Message, MessageStatus, TurnEvent, TurnOptions};
 use crate::library::{Library, Ready};
 use crate::store::{Begun, Ending, Store};
 
@@ -192,7 +192,13 @@ impl Turns {
             Ok(Ok(generated)) => {
                 let status = status_of(&generated);
                 relay.complete(generated);
-                relay.ending(status, None)
+                let ending = relay.ending(status, None);
+                if let Some(run) = &ending.run {
+                    let LocalModel { path, drafter_path, .. } = &ready.model;
+                    // The reply counts more than what it taught about the drafter.
+                    let _ = self.store.add_wiring(path, drafter_path.as_deref(), run).await;
+                }
+                ending
             }
             Ok(Err(error)) => {
                 if matches!(error, EngineError::EngineLost { .. } | EngineError::NotLoaded) {

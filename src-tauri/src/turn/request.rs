@@ -99,6 +99,7 @@ pub fn run_of(model: &str, stats: &GenerationStats, seed: u64) -> Run {
         speculating: speculation.enabled,
         reason: speculation.reason.clone(),
         block_size: count(speculation.block_size),
+        wiring: speculation.wiring.clone(),
         prompt_tokens: count(stats.prompt_tokens),
         tokens: count(stats.tokens),
         prefill_ms: finite(stats.prefill_ms),

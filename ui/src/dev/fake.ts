@@ -74,7 +74,7 @@ function figures(tokens: number, blockSize: number, elapsed: number, reason: str
   const accepted = acceptedPerRound.reduce((a, b) => a + b, 0);
   const share = (p: number): number => acceptedPerRound.filter((n) => n > p).length / Math.max(1, rounds);
   return {
-    model: builtin.name, speculating: depth > 0, reason, blockSize, promptTokens: 38, tokens: made, prefillMs: 312, ttftMs: 402,
+    model: builtin.name, speculating: depth > 0, reason, blockSize, wiring: null, promptTokens: 38, tokens: made, prefillMs: 312, ttftMs: 402,
     decodeMs: elapsed, tokensPerSecond: elapsed > 0 ? (made / elapsed) * 1000 : 0, rounds, drafted: rounds * depth, accepted,
     acceptanceRate: depth > 0 ? accepted / Math.max(1, rounds * depth) : 0, tokensPerRound: made / Math.max(1, rounds),
     acceptanceByPosition: Array.from({ length: depth }, (_, p) => share(p)), acceptedPerRound: depth > 0 ? acceptedPerRound : [], seed: 4182077319,

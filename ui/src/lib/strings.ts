@@ -174,6 +174,7 @@ export const strings = {
     model: "Model",
     seed: "Seed",
     blockSize: "Block size",
+    wiring: "Head wiring",
     useSeed: "Use this seed",
     off: "Speculation was off for this reply.",
   },

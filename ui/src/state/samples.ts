@@ -7,6 +7,7 @@ export const run = (patch: Partial<Run> = {}): Run => ({
   speculating: true,
   reason: null,
   blockSize: 3,
+  wiring: null,
   promptTokens: 12,
   tokens: 20,
   prefillMs: 40,
