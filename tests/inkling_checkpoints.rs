@@ -215,3 +215,28 @@ fn what_is_wrong_is_named() {
         "{left}"
     );
 }
+
+#[test]
+fn an_extracted_head_drafts_the_same() {
+    let prompt = prompt("short");
+    let target = golden("inkling").join("hf");
+    let expected = run(load(&target, None).as_ref(), &prompt, Some(4), &greedy(), 40);
+    for source in ["hf", "mlx-mtp"] {
+        let dir = tempfile::tempdir().unwrap();
+        let extracted = models::extract_head(&golden("inkling").join(source), &dir.path().join("head")).unwrap();
+        let inspection = models::inspect(&dir.path().join("head")).unwrap();
+        assert_eq!(
+            (inspection.role, inspection.mtp.tensors),
+            ("drafter", extracted.tensors),
+            "{source}"
+        );
+        assert!(inspection.problems.is_empty(), "{source}: {:?}", inspection.problems);
+        let pair = load(&target, Some(&dir.path().join("head")));
+        let run = run(pair.as_ref(), &prompt, Some(4), &greedy(), 40);
+        assert_eq!(
+            (run.tokens, run.accepted),
+            (expected.tokens.clone(), expected.accepted.clone()),
+            "{source}"
+        );
+    }
+}
