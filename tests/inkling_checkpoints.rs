@@ -240,3 +240,76 @@ fn an_extracted_head_drafts_the_same() {
         );
     }
 }
+
+/// Without a word about it the engine tries every wiring for some rounds, says which it used, and keeps the best; what
+/// was measured before is not measured again. The text never changes.
+#[test]
+fn the_engine_tries_wirings_and_keeps_the_best() {
+    use models::{Engine, Error, GenerateRequest, GenerationEvent, LoadRequest, Prompt, Speculation, WiringTally};
+    let go_on = |_: GenerationEvent| std::ops::ControlFlow::Continue(());
+    let load = |wirings: Vec<WiringTally>| {
+        let engine = Engine::start();
+        let request = LoadRequest {
+            target: golden("inkling").join("hf"),
+            wirings,
+            ..LoadRequest::default()
+        };
+        let loaded = engine.load(request).unwrap();
+        (engine, loaded.wirings)
+    };
+    let request = |speculation, wiring: Option<&str>| GenerateRequest {
+        max_tokens: Some(60),
+        ignore_eos: true,
+        speculation,
+        wiring: wiring.map(str::to_owned),
+        ..GenerateRequest::new(Prompt::Ids(prompt("short")))
+    };
+    let (engine, names) = load(Vec::new());
+    let plain = engine
+        .generate(request(Speculation::Off, None), Box::new(go_on))
+        .unwrap();
+    assert_eq!(plain.stats.speculation.wiring, None);
+    let mut tallies: Vec<WiringTally> = Vec::new();
+    for _ in 0..3 * names.len() {
+        let reply = engine
+            .generate(request(Speculation::Block(4), None), Box::new(go_on))
+            .unwrap();
+        assert_eq!(reply.tokens, plain.tokens);
+        let s = reply.stats.speculation;
+        let name = s.wiring.unwrap();
+        if !tallies.iter().any(|t| t.name == name) {
+            tallies.push(WiringTally {
+                name: name.clone(),
+                ..WiringTally::default()
+            });
+        }
+        let t = tallies.iter_mut().find(|t| t.name == name).unwrap();
+        (t.rounds, t.drafted, t.accepted) = (t.rounds + s.rounds, t.drafted + s.drafted, t.accepted + s.accepted);
+    }
+    let tried: Vec<&str> = tallies.iter().map(|t| t.name.as_str()).collect();
+    assert_eq!(tried, names, "each is tried, the default first");
+    let rate = |t: &WiringTally| t.accepted as f64 / t.drafted as f64;
+    let best = tallies
+        .iter()
+        .max_by(|a, b| rate(a).total_cmp(&rate(b)))
+        .unwrap()
+        .name
+        .clone();
+    eprintln!("{tallies:?}");
+    let used = |engine: &Engine, wiring| {
+        let reply = engine
+            .generate(request(Speculation::Block(4), wiring), Box::new(go_on))
+            .unwrap();
+        assert_eq!(reply.tokens, plain.tokens);
+        reply.stats.speculation.wiring.unwrap()
+    };
+    assert_eq!(used(&engine, None), best);
+    assert_eq!(used(&engine, Some("sglang")), "sglang", "asked for by name");
+    let (again, _) = load(tallies);
+    assert_eq!(used(&again, None), best, "known from before");
+    let unknown = engine.generate(request(Speculation::Auto, Some("upside-down")), Box::new(go_on));
+    assert!(
+        matches!(&unknown, Err(Error::Usage { message }) if message.contains("sglang")),
+        "{unknown:?}"
+    );
+}

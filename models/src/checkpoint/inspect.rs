@@ -44,6 +44,8 @@ pub struct MtpInspection {
     pub tensors: usize,
     /// Files that hold them.
     pub files: Vec<String>,
+    /// Ways it can be wired to this target, by name, the default first; empty where that is not known.
+    pub wirings: Vec<&'static str>,
     /// One sentence about it.
     pub note: String,
 }
@@ -120,7 +122,7 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
     let head = family.and_then(|f| (f.head)(&checkpoint));
     let standalone = head.as_ref().is_some_and(HeadLocation::is_standalone);
     let note_problem = |problems: &mut Vec<Problem>, e: Error| problems.push(Problem::from(&e));
-    let mut layers = 0;
+    let (mut layers, mut wirings) = (0, Vec::new());
     if let Some(family) = family {
         match (family.layers)(&checkpoint) {
             Ok(n) => layers = n,
@@ -133,8 +135,9 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
         } else if problems.is_empty() {
             let with_head = head.as_ref().map(|_| &checkpoint);
             let options = LoadOptions { dtype: None, dry: true };
-            if let Err(e) = (family.load)(&checkpoint, with_head, options) {
-                note_problem(&mut problems, e);
+            match (family.load)(&checkpoint, with_head, options) {
+                Ok(pair) => wirings = pair.wirings().to_vec(),
+                Err(e) => note_problem(&mut problems, e),
             }
         }
     }
@@ -167,7 +170,10 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
         role,
         layers,
         quantization,
-        mtp: mtp(head, advice),
+        mtp: MtpInspection {
+            wirings,
+            ..mtp(head, advice)
+        },
         bytes: checkpoint.bytes(),
         problems,
         warnings: (checkpoint.warnings.iter().cloned())
@@ -190,6 +196,7 @@ fn mtp(head: Option<HeadLocation>, advice: Option<String>) -> MtpInspection {
             location: MtpLocation::None,
             tensors: 0,
             files: Vec::new(),
+            wirings: Vec::new(),
             note: match advice {
                 Some(advice) => format!("no MTP tensors here; {advice}"),
                 None => "no MTP tensors here; a drafter in a folder of its own may be used with it".to_owned(),
@@ -213,6 +220,7 @@ fn mtp(head: Option<HeadLocation>, advice: Option<String>) -> MtpInspection {
         location,
         tensors: head.tensors,
         files: head.files,
+        wirings: Vec::new(),
         note: note.to_owned(),
     }
 }

@@ -44,7 +44,10 @@ impl Wirings {
     /// The one to use next: what was tried least while any was tried too little, then the best. The first among equals.
     pub(super) fn choose(&self) -> Option<String> {
         let tallies = self.0.borrow();
-        let least = tallies.iter().filter(|t| t.rounds < TRIAL_ROUNDS).min_by_key(|t| t.rounds);
+        let least = tallies
+            .iter()
+            .filter(|t| t.rounds < TRIAL_ROUNDS)
+            .min_by_key(|t| t.rounds);
         let best = || {
             tallies.iter().reduce(|best, t| {
                 let better = t.accepted * best.drafted.max(1) > best.accepted * t.drafted.max(1);

@@ -35,6 +35,7 @@ fn in_words(inspection: &Value) -> String {
     let head = match mtp["location"].as_str() {
         Some("own") => "in the model's own files",
         Some("stray") => "in a file that the index does not name",
+        Some("subfolder") => "in the `mtp` folder inside",
         Some("drafter") => "this folder is one",
         _ => "none",
     };
@@ -51,6 +52,10 @@ fn in_words(inspection: &Value) -> String {
     ];
     for file in list(&mtp["files"]) {
         lines.push(format!("  in          {}", word(file, "")));
+    }
+    if let wirings @ [_, _, ..] = list(&mtp["wirings"]) {
+        let names: Vec<&str> = wirings.iter().map(|name| word(name, "")).collect();
+        lines.push(format!("  wirings     {}", names.join(", ")));
     }
     for warning in list(&inspection["warnings"]) {
         lines.push(format!("warning       {}", word(warning, "")));

@@ -25,13 +25,16 @@ struct HeadTensors {
 /// Every head of a folder, the one that counts first: the target's own files before a stray one before the `mtp`
 /// folder, and a folder that is nothing but a head last.
 fn heads(checkpoint: &Checkpoint) -> Vec<HeadTensors> {
+    let has_target =
+        (checkpoint.tensors.keys()).any(|n| n == "model.llm.embed.weight" || n.ends_with("embed_tokens.weight"));
     let prefixed = |from: &Tensors| -> Tensors {
         let mut tensors = from.clone();
         tensors.retain(|name, _| head_name(name).is_some());
+        // A head of its own may bring the target's norm along.
+        let norm = from.get("norm.weight").filter(|_| !has_target && !tensors.is_empty());
+        tensors.extend(norm.map(|info| ("norm.weight".to_owned(), info.clone())));
         tensors
     };
-    let has_target =
-        (checkpoint.tensors.keys()).any(|n| n == "model.llm.embed.weight" || n.ends_with("embed_tokens.weight"));
     let mut heads: Vec<HeadTensors> = [
         (&checkpoint.tensors, HeadPlace::Own),
         (&checkpoint.stray, HeadPlace::Stray),
@@ -104,7 +107,8 @@ pub(super) fn head<'a>(
     Ok((weights.with_dtype(dtype).dry(options.dry), layout))
 }
 
-/// The head as a folder of its own, its tensors named as they are: every reader knows both spellings.
+/// The head as a folder of its own. Raw blocks go by `mtp.layers.{j}.…`, which mlx-vlm reads too; converted ones keep
+/// their names. mlx-vlm wants a copy of the target's final norm beside them.
 pub(super) fn standalone(checkpoint: &Checkpoint) -> Result<Standalone> {
     let head = the_head(checkpoint)?;
     let source = &checkpoint.config;
@@ -113,6 +117,14 @@ pub(super) fn standalone(checkpoint: &Checkpoint) -> Result<Standalone> {
         Some(text) => text.clone(),
         None => source.clone(),
     };
+    for (key, value) in [
+        ("num_mtp_layers", mtp.blocks.map(Value::from)),
+        ("mtp_local_layer_ids", mtp.local_ids.clone().map(Value::from)),
+    ] {
+        if let Some(value) = value {
+            text.insert(key.to_owned(), value);
+        }
+    }
     text.retain(|key, _| {
         ![
             "quantization",
@@ -132,6 +144,11 @@ pub(super) fn standalone(checkpoint: &Checkpoint) -> Result<Standalone> {
     if let Some(ids) = mtp.local_ids {
         config.insert("mtp_local_layer_ids".to_owned(), ids.into());
     }
+    let tied = text
+        .get("tie_word_embeddings")
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    config.insert("tie_word_embeddings".to_owned(), tied.into());
     config.insert("text_config".to_owned(), text.into());
     if head.tensors.keys().any(|name| name.ends_with(".scales")) {
         for key in ["quantization", "quantization_config"] {
@@ -141,9 +158,21 @@ pub(super) fn standalone(checkpoint: &Checkpoint) -> Result<Standalone> {
         }
     }
     let is_prefixed = head.tensors.keys().any(|name| head_name(name).is_some());
+    let norm = ["model.llm.norm.weight", "language_model.model.norm.weight"]
+        .iter()
+        .find_map(|name| checkpoint.tensors.get(*name));
+    let mut tensors: Vec<(String, TensorInfo)> = (head.tensors.into_iter())
+        .map(|(name, info)| match name.split_once("mtp.layers.") {
+            Some((_, rest)) => (format!("mtp.layers.{rest}"), info),
+            None => (name, info),
+        })
+        .collect();
+    if let Some(norm) = norm.filter(|_| !tensors.iter().any(|(name, _)| name == "norm.weight")) {
+        tensors.push(("norm.weight".to_owned(), norm.clone()));
+    }
     Ok(Standalone {
         config,
-        tensors: head.tensors.into_iter().collect(),
+        tensors,
         format: if is_prefixed { "pt" } else { "mlx" },
     })
 }
