@@ -1,24 +1,31 @@
 #!/usr/bin/env python3
 """Reference ids for every quantization mode, from mlx-vlm on the CPU.
 
-    python make.py [dense|moe ...] [--out DIR] [--seeds FIRST LAST]
+    python make.py [dense|moe|inkling ...] [--out DIR] [--seeds FIRST LAST]
 
 Needs mlx 0.32.2 (the version the program links), mlx-vlm 0.7.10, numpy and safetensors. With --seeds nothing is written: each seed
 is tried and its smallest margins are printed.
 
 DIR/{dense,moe}/{target,drafter}/ (default: beside this file) get a tiny random checkpoint and its MTP head in MLX layout: bfloat16,
-`A_log` float32, not quantized, every matrix with an input dimension divisible by 128. DIR/{dense,moe}/ref.json gets, for each mode, what
-a checkpoint made from them like this gives:
+`A_log` float32, not quantized, every matrix with an input dimension divisible by 128. Inkling has no checkpoint of its own here: its
+target and head are tests/golden/inkling/mlx and mlx-mtp, its seed is only the prompt's. DIR/{dense,moe,inkling}/ref.json gets, for each
+mode, what a checkpoint made from them like this gives:
 
 * every base tensor is converted to float32 (exact), so the scales and biases of affine modes come out float32;
 * of every Linear, embedding and expert stack named `X.weight` - also `embed_tokens`, `lm_head` and matrices of 1 to 4 rows, but
   neither `conv1d` nor norms - `mlx.quantize(weight, mode, bits, group_size)` gives `X.weight` (packed), `X.scales` and, in affine
   modes, `X.biases`; a module named in `quantization` takes that entry in place of the defaults (no `mode` there means affine), one
   that is `false` stays float32;
+* Inkling: these are exactly the modules of the entry's `packed`, which is to be followed as it stands. By the rule above they are all
+  `X.weight` of two or three dimensions but the convolutions (`*_sconv.conv`), so neither `gate_weight` nor `rel_proj`; with groups of 64
+  the experts' `down_proj`, whose rows have 32 numbers, stay as they are and `quantization` says nothing of it, as mlx-vlm converts.
+  `packed` has the names in the files: q, k, v and r apart in the target, `qkvr_proj` in the head. mlx-vlm joins the four on loading
+  and goes by the settings of `q_proj`, so they are packed alike;
 * all other tensors stay float32, and so do all activations.
 
 ref.json: prompt; modes and heads with
   quantization   what stands in config.json under this key
+  packed         Inkling only: the packed modules, without `.weight`; all else is float32
   ids            greedy ids, one token at a time after the prompt in one pass
   min_margin     smallest distance of the two best logits over these ids
   accept         accepted drafts of each round of mlx-vlm's `_mtp_rounds` by block size, head prefilled with the whole prompt; its ids are
@@ -34,6 +41,7 @@ from pathlib import Path
 import numpy as np
 import mlx.core as mx
 from mlx.utils import tree_flatten
+from mlx_vlm.models.inkling.language import fuse_qkvr
 from mlx_vlm.speculative.mtp import _mtp_rounds
 from mlx_vlm.utils import load_model
 
@@ -42,7 +50,9 @@ logging.disable(logging.WARNING)  # "no weights for vision_tower" for every mode
 assert mx.__version__ == "0.32.2", mx.__version__
 V, H, NEW, BLOCKS = 160, 128, 48, (3, 4)
 PROMPT = [11, 5, 93, 40, 7, 128, 64, 150, 2, 77, 31, 109]
-SEEDS = {"dense": 0, "moe": 0}  # large margins in every mode
+SEEDS = {"dense": 0, "moe": 0, "inkling": 12}  # large margins in every mode
+EOS = {"dense": 159, "moe": 159, "inkling": 149}
+GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "inkling"
 LM = "language_model.model."
 GAIN = 1.6  # of the layers' outputs beside the embedding: enough that quantization changes some ids
 
@@ -147,6 +157,12 @@ def base(family, seed):
     return (target, w.d), (head, m.d)
 
 
+def golden():
+    """Config and tensors of Inkling's target and head: the unquantized golden fixtures."""
+    return [(json.loads((GOLDEN / d / "config.json").read_text()), mx.load(str(GOLDEN / d / "model.safetensors")))
+            for d in ("mlx", "mlx-mtp")]
+
+
 def save(folder, cfg, tensors):
     folder.mkdir(parents=True, exist_ok=True)
     mx.eval(list(tensors.values()))
@@ -163,7 +179,7 @@ def requantize(tensors, quantization):
         a = a.astype(mx.float32)
         module = name.removesuffix(".weight")
         how = quantization and quantization.get(module, {k: quantization[k] for k in ("group_size", "bits", "mode")})
-        if not how or name == module or a.ndim < 2 or "conv1d" in name:
+        if not how or name == module or a.ndim < 2 or ".conv" in name or a.shape[-1] % how["group_size"]:
             out[name] = a
             continue
         parts = mx.quantize(a, **{"mode": "affine", **how})
@@ -175,6 +191,16 @@ def modes(family, names):
     def q(mode, bits, group, **overrides):
         return {"group_size": group, "bits": bits, "mode": mode, **overrides}
 
+    if family == "inkling":
+        for bits, group in ((4, 32), (4, 64), (8, 32), (8, 64), (5, 32), (6, 64)):
+            yield f"affine-{bits}-{group}", q("affine", bits, group)
+        yield "mxfp4", q("mxfp4", 4, 32)
+        yield "mxfp8", q("mxfp8", 8, 32)
+        yield "nvfp4", q("nvfp4", 4, 16)
+        layer = LM + "layers.1."
+        finer = [n.removesuffix(".weight") for n in names if n.startswith(layer) and n.endswith("_proj.weight")]
+        yield "mixed-4-8", q("affine", 4, 32, **{n: {"group_size": 32, "bits": 8} for n in sorted(finer)})
+        return
     for bits in (2, 3, 4, 5, 6, 8):
         for group in (32, 64, 128):
             yield f"affine-{bits}-{group}", q("affine", bits, group)
@@ -187,6 +213,10 @@ def modes(family, names):
     yield "mixed-4-8", q("affine", 4, 64, **eight)
     yield "mixed-mxfp4-8", q("mxfp4", 4, 32, **eight)
     yield "head-kept", q("affine", 4, 64, **{"language_model.lm_head": False})
+
+
+def packed_modules(tensors):
+    return sorted(n.removesuffix(".scales") for n in tensors if n.endswith(".scales"))
 
 
 def digests(tensors, modules):
@@ -202,21 +232,26 @@ def digests(tensors, modules):
 def load(cfg, tensors, quantization):
     with tempfile.TemporaryDirectory() as d:
         model = load_model(save(Path(d), {**cfg, "quantization": quantization} if quantization else cfg, tensors))
-        # What was loaded is what was written: nothing converted, nothing left out.
+        # What was loaded is what was written: nothing converted, nothing left out. Only Inkling's q, k, v and r are joined.
+        written = fuse_qkvr(tensors) if any(n.endswith(".r_proj.weight") for n in tensors) else tensors
         loaded = tree_flatten(model.parameters())
-        assert len(loaded) == len(tensors)
+        assert len(loaded) == len(written)
         for name, a in loaded:
-            assert name in tensors and a.dtype == tensors[name].dtype and bool(mx.all(a == tensors[name])), name
+            assert name in written and a.dtype == written[name].dtype and bool(mx.all(a == written[name])), name
+        # What was packed is all that can be, but for what the groups do not fit.
+        for name, module in model.named_modules():
+            if hasattr(module, "to_quantized"):
+                assert not quantization or quantization.get(name) is False or module.weight.shape[-1] % quantization["group_size"], name
         return model
 
 
 def margin(logits):
-    top = mx.sort(logits.reshape(-1, V), axis=-1)[:, -2:]
+    top = mx.sort(logits.reshape(-1, logits.shape[-1]), axis=-1)[:, -2:]
     return float(mx.min(top[:, 1] - top[:, 0]))
 
 
-def greedy(lm):
-    cache, step, ids, margins = lm.make_cache(), PROMPT, [], []
+def greedy(lm, prompt):
+    cache, step, ids, margins = lm.make_cache(), prompt, [], []
     for _ in range(NEW):
         logits = lm(mx.array([step]), cache=cache).logits[0, -1]
         margins.append(margin(logits))
@@ -225,11 +260,11 @@ def greedy(lm):
     return ids, min(margins)
 
 
-def speculate(model, drafter, block):
+def speculate(model, drafter, prompt, block):
     """Ids, accepted drafts of each round and the smallest margin of a draft."""
     lm = model.language_model
     cache = lm.make_cache()
-    out = lm(mx.array([PROMPT]), cache=cache, return_hidden=True, return_shared_kv=True)
+    out = lm(mx.array([prompt]), cache=cache, return_hidden=True, return_shared_kv=True)
     ids, accepted, margins = [int(mx.argmax(out.logits[0, -1]))], [], []
     bind, accept = drafter.bind, drafter.accept_verified_tokens
 
@@ -239,7 +274,7 @@ def speculate(model, drafter, block):
 
         def watched_head(h):
             logits = head(h)
-            margins.append(margin(logits))
+            margins.append(margin(logits[..., :getattr(drafter, "_uv", None)]))  # Inkling: without the padding
             return logits
         drafter._lm_head_fn = watched_head
         return result
@@ -249,7 +284,7 @@ def speculate(model, drafter, block):
         return accept(hidden, drafts, n, *rest, **kw)
     drafter.bind, drafter.accept_verified_tokens = watched_bind, watched_accept
     try:
-        for token, _ in _mtp_rounds(model, drafter, cache, out.hidden_states[-1], {}, prompt_tokens=mx.array([PROMPT]),
+        for token, _ in _mtp_rounds(model, drafter, cache, out.hidden_states[-1], {}, prompt_tokens=mx.array([prompt]),
                                     first_bonus=ids[0], max_tokens=NEW, sampler=lambda x: mx.argmax(x, axis=-1),
                                     draft_block_size=block, greedy_sampling=True):
             ids.append(int(token))
@@ -258,34 +293,44 @@ def speculate(model, drafter, block):
     return ids, accepted, min(margins)
 
 
-def reference(model, drafter):
-    ids, smallest = greedy(model.language_model)
-    assert 159 not in ids
-    runs = {str(b): speculate(model, drafter, b) for b in BLOCKS}
+def reference(model, drafter, prompt, eos):
+    ids, smallest = greedy(model.language_model, prompt)
+    assert eos not in ids, "ends early"
+    runs = {str(b): speculate(model, drafter, prompt, b) for b in BLOCKS}
     assert all(r[0] == ids for r in runs.values()), "speculation changed the ids"
     return {"ids": ids, "min_margin": float(f"{smallest:.3g}"), "accept": {b: r[1] for b, r in runs.items()},
             "draft_margin": float(f"{min(r[2] for r in runs.values()):.3g}")}
 
 
 def run(family, seed, quick=False):
-    (cfg, tensors), (hcfg, head) = base(family, seed)
-    shown = [LM + "embed_tokens", LM + ("layers.0.mlp.switch_mlp.down_proj" if family == "moe" else "layers.0.mlp.down_proj")]
+    ink = family == "inkling"
+    (cfg, tensors), (hcfg, head) = golden() if ink else base(family, seed)
+    prompt = np.random.Generator(np.random.PCG64(seed)).integers(0, EOS[family], 12).tolist() if ink else PROMPT
+    experts = {"dense": "0.mlp.down_proj", "moe": "0.mlp.switch_mlp.down_proj", "inkling": "1.mlp.switch_mlp.gate_proj"}
+    shown = [LM + "embed_tokens", LM + "layers." + experts[family]]
+    hshown = "blocks.1.input_proj" if ink else "fc"
+
+    def entry(model, drafter, packed):
+        only = {"packed": packed_modules(packed)} if ink else {}
+        return {**only, **reference(model, drafter, prompt, EOS[family])}
     bare = load(hcfg, requantize(head, None), None)
-    ref, models = {"prompt": PROMPT, "modes": [], "heads": []}, {}
+    ref, models = {"prompt": prompt, "modes": [], "heads": []}, {}
     for name, quantization in [("none", None), *modes(family, tensors)]:
         packed = requantize(tensors, quantization)
         models[name] = load(cfg, packed, quantization)
-        entry = reference(models[name], bare)
-        if quick and min(entry["min_margin"], entry["draft_margin"]) < quick:
-            print(family, seed, "rejected by", name, entry["min_margin"], entry["draft_margin"], flush=True)
+        found = entry(models[name], bare, packed)
+        if quick and min(found["min_margin"], found["draft_margin"]) < quick:
+            print(family, seed, "rejected by", name, found["min_margin"], found["draft_margin"], flush=True)
             return None
         sums = digests(packed, shown) if quantization else {}
-        ref["modes"].append({"name": name, "quantization": quantization, **entry, "packed_sha256": sums})
-    for target, hq in (("affine-4-64", None), ("affine-8-64", {"group_size": 64, "bits": 4, "mode": "affine"}),
-                       ("affine-4-64", {"group_size": 32, "bits": 4, "mode": "mxfp4"})):
+        ref["modes"].append({"name": name, "quantization": quantization, **found, "packed_sha256": sums})
+    small = {"group_size": 32, "bits": 4, "mode": "affine"}
+    heads = {"inkling": (("affine-4-32", None), ("affine-8-32", small))}.get(
+        family, (("affine-4-64", None), ("affine-8-64", {**small, "group_size": 64}), ("affine-4-64", {**small, "mode": "mxfp4"})))
+    for target, hq in heads:
         packed = requantize(head, hq)
-        ref["heads"].append({"target": target, "quantization": hq, **reference(models[target], load(hcfg, packed, hq)),
-                             "packed_sha256": digests(packed, ["fc"]) if hq else {}})
+        ref["heads"].append({"target": target, "quantization": hq, **entry(models[target], load(hcfg, packed, hq), packed),
+                             "packed_sha256": digests(packed, [hshown]) if hq else {}})
     both = ref["modes"] + ref["heads"]
     drafts = [a for e in both for v in e["accept"].values() for a in v]
     print(family, seed, "margin", min(e["min_margin"] for e in both), "drafts", min(e["draft_margin"] for e in both),
@@ -309,14 +354,19 @@ def main():
     ap.add_argument("--out", type=Path, default=Path(__file__).parent)
     ap.add_argument("--seeds", type=int, nargs=2)
     args = ap.parse_args()
-    for family in args.families or ("dense", "moe"):
+    for family in args.families or ("dense", "moe", "inkling"):
         if args.seeds:
             for seed in range(*args.seeds):
-                run(family, seed, quick=1e-3)
+                try:
+                    run(family, seed, quick=1e-3)
+                except AssertionError as e:
+                    print(family, seed, "rejected:", e, flush=True)
             continue
         cfg, tensors, hcfg, head, ref = run(family, SEEDS[family])
-        save(args.out / family / "target", cfg, tensors)
-        save(args.out / family / "drafter", hcfg, head)
+        if family != "inkling":
+            save(args.out / family / "target", cfg, tensors)
+            save(args.out / family / "drafter", hcfg, head)
+        (args.out / family).mkdir(parents=True, exist_ok=True)
         write_ref(args.out / family / "ref.json", ref)
 
 
