@@ -29,8 +29,9 @@ fn spec_of(block: &Map<String, Value>, path: &str) -> Option<QuantizationSpec> {
     }
 }
 
-/// Packs the matrices of a checkpoint as its new `quantization` says, everything else in f32.
-fn pack(from: &Path, to: &Path, quantization: &Value) -> BTreeMap<String, Array> {
+/// Packs the matrices of a checkpoint as its new `quantization` says, everything else in f32. `only` lists the modules
+/// to pack; without it, all matrices but convolutions are.
+fn pack(from: &Path, to: &Path, quantization: &Value, only: Option<&Value>) -> BTreeMap<String, Array> {
     std::fs::create_dir_all(to).unwrap();
     let mut config = json(&from.join("config.json"));
     if !quantization.is_null() {
@@ -43,7 +44,10 @@ fn pack(from: &Path, to: &Path, quantization: &Value) -> BTreeMap<String, Array>
     for (name, array) in arrays(&from.join("model.safetensors")) {
         let wide = array.as_dtype(Dtype::Float32).unwrap();
         let path = name.strip_suffix(".weight").unwrap_or("");
-        let is_matrix = !path.is_empty() && wide.ndim() > 1 && !path.ends_with("conv1d");
+        let is_matrix = match only {
+            Some(list) => list.as_array().unwrap().iter().any(|listed| listed == path),
+            None => !path.is_empty() && wide.ndim() > 1 && !path.ends_with("conv1d"),
+        };
         let spec = spec_of(block, path).filter(|_| is_matrix && !quantization.is_null());
         let Some(spec) = spec else {
             packed.insert(name, wide);
@@ -86,22 +90,19 @@ fn check(what: &str, pair: &dyn Pair, prompt: &[u32], expected: &Value, blocks: 
     }
 }
 
-fn every_mode(family: &str) {
+fn every_mode(family: &str, target: &Path, drafter: &Path, least: usize) {
     let folder = folder(family);
     let reference = json(&folder.join("ref.json"));
     let prompt = ids(&reference["prompt"]);
     let dir = tempfile::tempdir().unwrap();
     let made = |name: &str| dir.path().join(name);
     let plain_head = made("head");
-    pack(&folder.join("drafter"), &plain_head, &Value::Null);
+    pack(drafter, &plain_head, &Value::Null, None);
     let modes = reference["modes"].as_array().unwrap();
-    assert!(
-        modes.len() >= 24,
-        "affine of every width and group, three float modes, mixed ones"
-    );
+    assert!(modes.len() >= least, "modes are missing");
     for mode in modes {
         let name = mode["name"].as_str().unwrap();
-        let packed = pack(&folder.join("target"), &made(name), &mode["quantization"]);
+        let packed = pack(target, &made(name), &mode["quantization"], mode.get("packed"));
         // The same numbers as the reference packed: else equal ids would prove nothing.
         for (tensor, sum) in mode["packed_sha256"].as_object().unwrap() {
             assert_eq!(
@@ -116,7 +117,7 @@ fn every_mode(family: &str) {
     for (i, pairing) in reference["heads"].as_array().unwrap().iter().enumerate() {
         let target = pairing["target"].as_str().unwrap();
         let head = made(&format!("head {i}"));
-        pack(&folder.join("drafter"), &head, &pairing["quantization"]);
+        pack(drafter, &head, &pairing["quantization"], pairing.get("packed"));
         let pair = load(&made(target), Some(&head));
         let what = format!("{family} {target}, head {i}");
         check(&what, pair.as_ref(), &prompt, pairing, BLOCKS);
@@ -129,10 +130,19 @@ fn every_mode(family: &str) {
 
 #[test]
 fn dense_checkpoints_of_every_mode_give_the_reference_ids() {
-    every_mode("dense");
+    let folder = folder("dense");
+    // Affine of every width and group, three float modes, mixed ones.
+    every_mode("dense", &folder.join("target"), &folder.join("drafter"), 24);
 }
 
 #[test]
 fn mixtures_of_every_mode_give_the_reference_ids() {
-    every_mode("moe");
+    let folder = folder("moe");
+    every_mode("moe", &folder.join("target"), &folder.join("drafter"), 24);
+}
+
+#[test]
+fn inkling_checkpoints_of_every_mode_give_the_reference_ids() {
+    let golden = tests::golden("inkling");
+    every_mode("inkling", &golden.join("mlx"), &golden.join("mlx-mtp"), 11);
 }

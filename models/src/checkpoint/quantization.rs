@@ -182,11 +182,11 @@ impl Quantization {
         self.by_shapes
     }
 
-    /// Lists modules under a second name too: for conversions that keep the settings of parts they have fused.
+    /// Lists modules under other names too: for conversions that keep the settings of parts they have fused.
     #[must_use]
-    pub fn also_as(mut self, second: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn also_as(mut self, others: impl Fn(&str) -> Vec<String>) -> Self {
         let added: Vec<_> = (self.overrides.iter())
-            .filter_map(|(path, spec)| Some((second(path)?, *spec)))
+            .flat_map(|(path, spec)| others(path).into_iter().map(|other| (other, *spec)))
             .collect();
         for (path, spec) in added {
             self.overrides.entry(path).or_insert(spec);

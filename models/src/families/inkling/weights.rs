@@ -137,8 +137,14 @@ pub(super) fn quantization(checkpoint: &Checkpoint) -> Result<Quantization> {
         return Ok(Quantization::default());
     }
     Ok(Quantization::read(&checkpoint.config)?.also_as(|path| {
-        let layer = path.strip_suffix(".q_proj")?;
-        Some(format!("{layer}.qkvr_proj"))
+        // The config may speak of the fused projections and the files hold the parts, or the other way round.
+        if let Some(layer) = path.strip_suffix(".q_proj") {
+            return vec![format!("{layer}.qkvr_proj")];
+        }
+        let layer = path.strip_suffix(".qkvr_proj");
+        layer.map_or_else(Vec::new, |layer| {
+            ["q", "k", "v", "r"].map(|part| format!("{layer}.{part}_proj")).into()
+        })
     }))
 }
 
