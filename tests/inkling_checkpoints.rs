@@ -272,7 +272,7 @@ fn the_engine_tries_wirings_and_keeps_the_best() {
     let mut tallies: Vec<WiringTally> = Vec::new();
     for _ in 0..3 * names.len() {
         let reply = engine
-            .generate(request(Speculation::Block(4), None), Box::new(go_on))
+            .generate(request(Speculation::Auto, None), Box::new(go_on))
             .unwrap();
         assert_eq!(reply.tokens, plain.tokens);
         let s = reply.stats.speculation;
@@ -290,13 +290,13 @@ fn the_engine_tries_wirings_and_keeps_the_best() {
     assert_eq!(tried, names, "each is tried, the default first");
     // The first among equals: on random weights the wirings may agree.
     let best = tallies.iter().fold(&tallies[0], |best, t| {
-        let better = t.accepted * best.drafted > best.accepted * t.drafted;
+        let better = t.accepted * best.rounds > best.accepted * t.rounds;
         if better { t } else { best }
     });
     let best = best.name.clone();
     let used = |engine: &Engine, wiring| {
         let reply = engine
-            .generate(request(Speculation::Block(4), wiring), Box::new(go_on))
+            .generate(request(Speculation::Auto, wiring), Box::new(go_on))
             .unwrap();
         assert_eq!(reply.tokens, plain.tokens);
         reply.stats.speculation.wiring.unwrap()
@@ -306,7 +306,7 @@ fn the_engine_tries_wirings_and_keeps_the_best() {
     let (again, _) = load(tallies.clone());
     assert_eq!(used(&again, None), best, "known from before");
     for t in tallies.iter_mut().filter(|t| t.name == "transformers") {
-        t.accepted = t.drafted;
+        t.accepted = 10 * t.drafted;
     }
     assert_eq!(
         used(&load(tallies).0, None),

@@ -19,6 +19,7 @@ mod inkling;
 mod inkling_checkpoints;
 mod inventory;
 mod parity;
+mod refusals;
 mod requantized;
 mod speculation;
 mod store;

@@ -295,3 +295,80 @@ fn an_interrupt_ends_a_generation_and_prints_what_there_is() {
     assert_eq!(answer["finish_reason"], "cancelled");
     assert!(!answer["tokens"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn a_head_is_extracted_and_drafts() {
+    let program = Program::new();
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("head");
+    let (source, to) = (
+        tests::golden("qwen3_5/hf").display().to_string(),
+        to.display().to_string(),
+    );
+    let extract = ["extract-head", &source, "--to", &to, "--json"];
+    let output = program.run(&extract);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&told["tensors"], &told["from"]),
+        (&json!(15), &json!(["model.safetensors"]))
+    );
+    let again = program.run(&extract);
+    assert_eq!(again.status.code(), Some(2), "{}", stderr(&again));
+    let target = tests::golden("qwen3_5/mlx").display().to_string();
+    let ids = [
+        "--raw",
+        "--ignore-eos",
+        "--prompt-ids",
+        "11,5,93,40,7",
+        "-n",
+        "24",
+        "--temp",
+        "0",
+    ];
+    let with = program.generate(&[&["-m", &target, "--draft-model", &to], &ids[..]].concat());
+    let without = program.generate(&[&["-m", &target], &ids[..]].concat());
+    assert_eq!(with["tokens"], without["tokens"]);
+    assert_eq!(
+        (&with["speculation"]["enabled"], &without["speculation"]["enabled"]),
+        (&json!(true), &json!(false))
+    );
+    assert!(without["speculation"]["reason"].as_str().unwrap().contains("announces"));
+}
+
+#[test]
+fn a_wiring_is_chosen_by_name_and_told() {
+    let program = Program::new();
+    let target = tests::golden("inkling/hf").display().to_string();
+    let with = |wiring| {
+        let ids = [
+            "--raw",
+            "--ignore-eos",
+            "--prompt-ids",
+            "11,5,93,40,7",
+            "-n",
+            "24",
+            "--temp",
+            "0",
+        ];
+        program.generate(&[&["-m", &target, "--draft-wiring", wiring], &ids[..]].concat())
+    };
+    let (a, b) = (with("contract"), with("sglang"));
+    assert_eq!(a["tokens"], b["tokens"]);
+    assert_eq!(
+        (&a["speculation"]["wiring"], &b["speculation"]["wiring"]),
+        (&json!("contract"), &json!("sglang"))
+    );
+    let unknown = program.run(&[
+        "generate",
+        "-m",
+        &target,
+        "--draft-wiring",
+        "x",
+        "--raw",
+        "--prompt-ids",
+        "1,2",
+    ]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("sglang"), "{}", stderr(&unknown));
+}

@@ -56,9 +56,9 @@ pub fn extract_head(source: &Path, to: &Path) -> Result<Extracted> {
         let path = path.to_path_buf();
         move |source| Error::Io { path, source }
     };
-    if let Some(taken) = [CONFIG, WEIGHTS].into_iter().find(|name| to.join(name).exists()) {
+    if let Some(taken) = model_file_in(to) {
         return Err(Error::Usage {
-            message: format!("`{}` exists already; choose an empty folder", to.join(taken).display()),
+            message: format!("`{}` exists already; choose an empty folder", taken.display()),
         });
     }
     let is_new = !to.exists();
@@ -89,6 +89,16 @@ pub fn extract_head(source: &Path, to: &Path) -> Result<Extracted> {
         from,
         tensors: head.tensors.len(),
         bytes,
+    })
+}
+
+/// A file of the folder that is part of a model already. Links count, wherever they lead.
+fn model_file_in(to: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(to).ok()?.flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name == CONFIG || name.contains(".safetensors")
     })
 }
 
@@ -127,10 +137,13 @@ fn write(checkpoint: &Checkpoint, head: &Standalone, to: &Path) -> Result<u64> {
         })
         .map_err(io(&unfinished))?
         .len();
-    std::fs::rename(&unfinished, &weights).map_err(io(&weights))?;
     let text = serde_json::to_string_pretty(&head.config).map_err(|e| Error::Usage { message: e.to_string() })?;
     let config = to.join(CONFIG);
     std::fs::write(&config, text + "\n").map_err(io(&config))?;
+    // The weights were written to a temporary file, which nobody else may read.
+    let permissions = std::fs::metadata(&config).map_err(io(&config))?.permissions();
+    std::fs::set_permissions(&unfinished, permissions).map_err(io(&unfinished))?;
+    std::fs::rename(&unfinished, &weights).map_err(io(&weights))?;
     Ok(bytes)
 }
 

@@ -13,6 +13,8 @@ const INDEX: &str = "model.safetensors.index.json";
 
 /// Folder inside a target's in which some publishers put its head.
 pub(super) const HEAD_FOLDER: &str = "mtp";
+/// A config in that folder.
+pub(super) const HEAD_CONFIG: &str = "mtp/config.json";
 
 #[derive(Default)]
 pub(super) struct Found {
@@ -60,8 +62,9 @@ fn scan_subfolder(found: &mut Found, dir: &Path) -> Result<()> {
         return Ok(());
     }
     for name in safetensors_in(&dir.join(HEAD_FOLDER))? {
-        match found.scan(dir, &format!("{HEAD_FOLDER}/{name}")) {
-            Ok(tensors) => merge(&found.files, &mut found.subfolder, tensors)?,
+        let scanned = found.scan(dir, &format!("{HEAD_FOLDER}/{name}"));
+        match scanned.and_then(|tensors| merge(&found.files, &mut found.subfolder, tensors)) {
+            Ok(()) => {}
             Err(e) => found.warnings.push(format!("`{HEAD_FOLDER}/{name}` was left out: {e}")),
         }
     }
@@ -97,9 +100,18 @@ fn target_files(dir: &Path) -> Result<Found> {
         return Ok(found);
     }
     // Some converters leave an old index beside one complete file: what is there decides.
-    found = all_files(dir, &present)?;
-    let lost = index.iter().find(|(name, _)| !found.tensors.contains_key(*name));
-    let Some((_, file)) = lost else {
+    found = match all_files(dir, &present) {
+        // Copies beside an incomplete set are not what keeps it from loading.
+        Err(Error::TensorDuplicate { .. }) => {
+            return Err(Error::ShardMissing {
+                file: absent[0].clone(),
+            });
+        }
+        found => found?,
+    };
+    let mut lost = index.iter().filter(|(name, _)| !found.tensors.contains_key(*name));
+    let first = lost.clone().next();
+    let Some((name, file)) = lost.find(|(_, file)| absent.contains(file)).or(first) else {
         found.warnings.push(format!(
             "`{INDEX}` names {} missing file(s), `{}` first; the files that are there are complete and were used",
             absent.len(),
@@ -107,7 +119,12 @@ fn target_files(dir: &Path) -> Result<Found> {
         ));
         return Ok(found);
     };
-    Err(Error::ShardMissing { file: file.clone() })
+    let (name, file) = (name.clone(), file.clone());
+    Err(if absent.contains(&&file) {
+        Error::ShardMissing { file }
+    } else {
+        Error::TensorNotInShard { name, file }
+    })
 }
 
 impl Found {

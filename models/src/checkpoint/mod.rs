@@ -96,8 +96,7 @@ impl Checkpoint {
         if found.files.is_empty() {
             return Err(no_weights(dir));
         }
-        let is_fp8 = |info: &TensorInfo| info.dtype == safetensors::Dtype::F8_E4M3;
-        if found.tensors.values().any(is_fp8) {
+        if found.tensors.keys().any(|name| name.ends_with(".weight_scale_inv")) {
             found.warnings.push(
                 "its FP8 weights are unpacked and take at least twice their size: an MLX 8-bit conversion is as exact \
                  and smaller"
@@ -107,7 +106,7 @@ impl Checkpoint {
         let subfolder_config = if found.subfolder.is_empty() {
             None
         } else {
-            config::read_json_object(&dir.join(files::HEAD_FOLDER), "config.json")?
+            config::read_json_object(dir, files::HEAD_CONFIG)?
         };
         Ok(Self {
             dir: dir.to_path_buf(),

@@ -122,10 +122,17 @@ impl<'a> Weights<'a> {
         let (source, info) = self.entries.remove(name).ok_or_else(|| Error::TensorMissing {
             name: self.source_name(name),
         })?;
-        let known = if as_bytes == Some(info.dtype) {
-            Some(Dtype::Uint8)
-        } else {
-            mlx_dtype(info.dtype)
+        let known = match as_bytes {
+            Some(_) if info.dtype == safetensors::Dtype::U8 => Some(Dtype::Uint8),
+            Some(wanted) if info.dtype == wanted => Some(Dtype::Uint8),
+            Some(wanted) => {
+                return Err(Error::TensorShape {
+                    name: source,
+                    found: format!("{:?}", info.dtype),
+                    expected: format!("{wanted:?} or U8"),
+                });
+            }
+            None => mlx_dtype(info.dtype),
         };
         let dtype = known.ok_or_else(|| match info.dtype {
             safetensors::Dtype::F8_E4M3 | safetensors::Dtype::F8_E5M2 => Error::UnsupportedQuantization {

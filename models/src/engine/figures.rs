@@ -5,9 +5,9 @@ use std::time::Instant;
 use super::{GenerationStats, SpeculationStats};
 use crate::generate::Round;
 
-/// Drafts after which a poor acceptance says something about the head.
-const ALARM_DRAFTS: usize = 50;
-/// Acceptance below one in this many is poor.
+/// Rounds after which a poor acceptance says something about the head.
+const ALARM_ROUNDS: usize = 25;
+/// First drafts right less often than once in this many are poor.
 const ALARM_SHARE: usize = 20;
 
 /// Counts rounds and times. Decode time runs from the first token to the last; reading the prompt is apart.
@@ -103,14 +103,15 @@ impl Figures {
         }
     }
 
-    /// Sizes repeat between generations of a model: only its drafts tell that a head belongs to another one.
-    fn alarm(&self, accepted: usize) -> Option<String> {
-        let is_poor = self.drafted >= ALARM_DRAFTS && accepted * ALARM_SHARE < self.drafted;
+    /// Sizes repeat between generations of a model: only its drafts tell that a head belongs to another one. Later drafts
+    /// are poor in deep blocks of any head, so the first counts. A wiring on trial may be the wrong one.
+    fn alarm(&self) -> Option<String> {
+        let (proposed, right) = *self.positions.first()?;
+        let is_poor = proposed >= ALARM_ROUNDS && right * ALARM_SHARE < proposed && self.wiring.is_none();
         is_poor.then(|| {
             format!(
-                "only {accepted} of {} drafts were right, so speculation costs time here: this head may belong to \
-                 another model",
-                self.drafted
+                "only {right} of {proposed} first drafts were right, so speculation costs time here: this head may belong \
+                 to another model"
             )
         })
     }
@@ -121,7 +122,7 @@ impl Figures {
         let enabled = self.block_size.is_some();
         SpeculationStats {
             enabled,
-            reason: self.reason.clone().or_else(|| self.alarm(accepted)),
+            reason: self.reason.clone().or_else(|| self.alarm()),
             block_size: self.block_size.unwrap_or(1),
             wiring: self.wiring.clone(),
             rounds: if enabled {

@@ -11,6 +11,7 @@ use super::{
     DrafterState, FinishReason, GenerateRequest, Generated, GenerationEvent, MAX_BLOCK_SIZE, Message, Prompt,
     RoundStats, Sink, Speculation,
 };
+use crate::family::wiring_place;
 use crate::generate::{Limits, Round};
 use crate::registry::StartRequest;
 use crate::text::{Delta, RenderInput, TextStream, ThinkingParser};
@@ -30,7 +31,8 @@ struct Prepared {
 pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<Generated> {
     let generated = run(model, request, sink)?;
     let s = &generated.stats.speculation;
-    if let Some(wiring) = &s.wiring {
+    let is_default = model.pair.block_size() == Some(s.block_size);
+    if let Some(wiring) = s.wiring.as_ref().filter(|_| is_default) {
         model.wirings.add(wiring, s.rounds, s.drafted, s.accepted);
     }
     Ok(generated)
@@ -57,6 +59,9 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
     };
     let (block_size, reason) = speculation(model, request.speculation)?;
     let mut figures = Figures::new(start, prompt.ids.len(), block_size, reason);
+    if let Some(name) = request.wiring.as_deref().filter(|_| !model.pair.wirings().is_empty()) {
+        wiring_place(model.pair.wirings(), Some(name))?;
+    }
     let wiring = match &request.wiring {
         _ if block_size.is_none() => None,
         Some(name) => Some(name.clone()),

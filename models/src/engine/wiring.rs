@@ -1,5 +1,5 @@
-//! Which of a drafter's wirings to use: each is tried for some rounds, then the one whose drafts were right most often.
-//! The text is the same under any of them.
+//! Which of a drafter's wirings to use: each is tried for some rounds, then the one with the most accepted drafts a round.
+//! Rounds of one block size are compared, the drafter's default. The text is the same under any of them.
 
 use std::cell::RefCell;
 
@@ -50,7 +50,8 @@ impl Wirings {
             .min_by_key(|t| t.rounds);
         let best = || {
             tallies.iter().reduce(|best, t| {
-                let better = t.accepted * best.drafted.max(1) > best.accepted * t.drafted.max(1);
+                let product = |a: usize, b: usize| a as u128 * b.max(1) as u128;
+                let better = product(t.accepted, best.rounds) > product(best.accepted, t.rounds);
                 if better { t } else { best }
             })
         };
@@ -60,9 +61,9 @@ impl Wirings {
     /// Adds what one generation did.
     pub(super) fn add(&self, name: &str, rounds: usize, drafted: usize, accepted: usize) {
         if let Some(t) = self.0.borrow_mut().iter_mut().find(|t| t.name == name) {
-            t.rounds += rounds;
-            t.drafted += drafted;
-            t.accepted += accepted;
+            t.rounds = t.rounds.saturating_add(rounds);
+            t.drafted = t.drafted.saturating_add(drafted);
+            t.accepted = t.accepted.saturating_add(accepted);
         }
     }
 }

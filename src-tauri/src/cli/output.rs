@@ -110,6 +110,7 @@ pub(super) fn figures(run: &Run) -> String {
         parts.push(format!("{:.2} tok/round", run.tokens_per_round));
         parts.push(format!("{:.0} % accepted", 100.0 * run.acceptance_rate));
         parts.push(format!("block {}", run.block_size));
+        parts.extend(run.wiring.as_ref().map(|name| format!("wiring {name}")));
     }
     parts.push(format!("{:.2} s to first token", run.ttft_ms / 1000.0));
     match run.reason.as_deref() {

@@ -7,11 +7,11 @@ mod title;
 
 use std::sync::Arc;
 
-use models::{Engine, Error as EngineError, FinishReason, Generated};
+use models::{DrafterState, Engine, Error as EngineError, FinishReason, Generated};
 use tokio::sync::mpsc;
 
 use crate::error::Error;
-use crate::ipc::{AppError, LocalModel, Message, MessageStatus, TurnEvent, TurnOptions};
+use crate::ipc::{AppError, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
 use crate::library::{Library, Ready};
 use crate::store::{Begun, Ending, Store};
 
@@ -193,7 +193,12 @@ impl Turns {
                 let status = status_of(&generated);
                 relay.complete(generated);
                 let ending = relay.ending(status, None);
-                if let Some(run) = &ending.run {
+                // Block sizes do not compare.
+                let is_default = |run: &&Run| match &ready.loaded.drafter {
+                    DrafterState::Ready { block_size, .. } => run.block_size == count(*block_size),
+                    DrafterState::Unavailable { .. } => false,
+                };
+                if let Some(run) = ending.run.as_ref().filter(is_default) {
                     let LocalModel { path, drafter_path, .. } = &ready.model;
                     // The reply counts more than what it taught about the drafter.
                     let _ = self.store.add_wiring(path, drafter_path.as_deref(), run).await;

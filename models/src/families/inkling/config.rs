@@ -94,6 +94,8 @@ const DIM: i64 = 1 << 20;
 const HEADS: i64 = 1 << 14;
 const HEAD_DIM: i64 = 1 << 14;
 const EXTENT: i64 = 1 << 20;
+/// Most relative biases a row may have, heads times extent; published models have a sixteenth of it.
+const MAX_BIASES: i32 = 1 << 20;
 const VOCABULARY: i64 = 1 << 24;
 
 /// An integer under the first of its names that is there.
@@ -203,6 +205,14 @@ fn attention(text: Fields<'_>) -> Result<(AttentionShape, AttentionShape)> {
         extent: int(text, &["sliding_window_size", "sliding_window"], EXTENT)?.unwrap_or(512),
         sliding: true,
     };
+    for (field, shape) in [("rel_extent", global), ("sliding_window_size", local)] {
+        // Every chunk of a prompt holds one number a row, head and distance.
+        let most = MAX_BIASES / shape.heads;
+        if shape.extent > most {
+            let expected = format!("at most {most} with {} heads", shape.heads);
+            return Err(Fields::error(field, shape.extent, expected));
+        }
+    }
     for (field, shape) in [("num_key_value_heads", global), ("swa_num_key_value_heads", local)] {
         if shape.heads % shape.kv_heads != 0 {
             let expected = format!("a divisor of the {} query heads", shape.heads);
@@ -263,7 +273,13 @@ fn layers(text: Fields<'_>) -> Result<Vec<LayerConfig>> {
         local_ids,
     ) {
         (Some(sliding), _) => sliding,
-        (None, Some(ids)) => (0..count).map(|i| ids.contains(&i)).collect(),
+        (None, Some(ids)) => {
+            let mut sliding = vec![false; count as usize];
+            for id in ids {
+                sliding[id as usize] = true;
+            }
+            sliding
+        }
         (None, None) => (0..count).map(|i| (i + 1) % 6 != 0).collect(),
     };
     let dense_below = text.int("dense_mlp_idx", 0, 4096)?.unwrap_or(0);
@@ -311,6 +327,8 @@ impl MtpConfig {
                 local_ids = place.ints("mtp_local_layer_ids", 0, last)?;
             }
         }
+        // However long the list is, it names few blocks.
+        let local_ids = local_ids.map(|ids| std::collections::BTreeSet::from_iter(ids).into_iter().collect());
         Ok(Self {
             blocks: blocks.map(|n| n as usize),
             local_ids,

@@ -6,7 +6,7 @@ use mlx_rs::Dtype;
 use serde_json::{Map, Value};
 
 use super::config::MtpConfig;
-use super::weights::{Layout, head_name, layout_of, quantization};
+use super::weights::{Layout, head_name, is_heads, is_targets, layout_of, quantization};
 use crate::checkpoint::{Checkpoint, Quantization, Standalone, TensorInfo, Weights};
 use crate::family::{HeadLocation, HeadPlace, LoadOptions};
 use crate::{Error, Result};
@@ -25,11 +25,14 @@ struct HeadTensors {
 /// Every head of a folder, the one that counts first: the target's own files before a stray one before the `mtp`
 /// folder, and a folder that is nothing but a head last.
 fn heads(checkpoint: &Checkpoint) -> Vec<HeadTensors> {
-    let has_target =
-        (checkpoint.tensors.keys()).any(|n| n == "model.llm.embed.weight" || n.ends_with("embed_tokens.weight"));
+    let has_target = checkpoint.tensors.keys().any(|name| is_targets(name));
     let prefixed = |from: &Tensors| -> Tensors {
         let mut tensors = from.clone();
-        tensors.retain(|name, _| head_name(name).is_some());
+        // What belongs to a head but to none of its blocks is kept, so that nobody takes it and it is named.
+        tensors.retain(|name, _| is_heads(name));
+        if !tensors.keys().any(|name| head_name(name).is_some()) {
+            tensors.clear();
+        }
         // A head of its own may bring the target's norm along.
         let norm = from.get("norm.weight").filter(|_| !has_target && !tensors.is_empty());
         tensors.extend(norm.map(|info| ("norm.weight".to_owned(), info.clone())));
@@ -96,10 +99,19 @@ pub(super) fn head<'a>(
     options: LoadOptions,
 ) -> Result<(Weights<'a>, Layout)> {
     let head = the_head(checkpoint)?;
-    let mut said = quantization(checkpoint)?;
-    if said.is_silent() {
-        said = Quantization::by_shapes();
-    }
+    let is_packed = head.tensors.keys().any(|name| name.ends_with(".scales"));
+    let said = match (is_packed, head.place, &checkpoint.subfolder_config) {
+        // What a config says of the target's packing is nothing to a head that is not packed.
+        (false, ..) => Quantization::default(),
+        (true, HeadPlace::Subfolder, None) => Quantization::by_shapes(),
+        (true, HeadPlace::Subfolder, Some(config)) => Quantization::read(config)?,
+        (true, ..) => quantization(checkpoint)?,
+    };
+    let said = if is_packed && said.is_silent() {
+        Quantization::by_shapes()
+    } else {
+        said
+    };
     let weights = Weights::new(checkpoint, &head.tensors, said, HEAD_PREFIXES, |source| {
         Some(head_name(source).unwrap_or_else(|| source.to_owned()))
     })?;
@@ -150,7 +162,9 @@ pub(super) fn standalone(checkpoint: &Checkpoint) -> Result<Standalone> {
         .unwrap_or(false);
     config.insert("tie_word_embeddings".to_owned(), tied.into());
     config.insert("text_config".to_owned(), text.into());
-    if head.tensors.keys().any(|name| name.ends_with(".scales")) {
+    let is_packed = head.tensors.keys().any(|name| name.ends_with(".scales"));
+    // In the `mtp` folder its shapes alone tell how it is packed, and so they do afterwards.
+    if is_packed && head.place != HeadPlace::Subfolder {
         for key in ["quantization", "quantization_config"] {
             if let Some(block) = source.get(key) {
                 config.insert(key.to_owned(), block.clone());

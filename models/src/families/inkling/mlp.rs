@@ -4,9 +4,9 @@ use mlx_rs::{Array, Dtype, ops};
 
 use super::config::{Config, MoeConfig};
 use super::weights::Layout;
-use crate::Result;
 use crate::checkpoint::{Mode, QuantizationSpec, Weights};
 use crate::nn::{Experts, Linear, silu, slice, softplus, top_k};
+use crate::{Error, Result};
 
 /// A layer's MLP.
 #[derive(Debug)]
@@ -173,6 +173,14 @@ fn raw_experts(w: &mut Weights<'_>, path: &str, hidden: i32, c: MoeConfig) -> Re
         return Experts::new(dense(gate), dense(up), dense(w.take(&w2, &[n, hidden, width])?));
     }
     let mut packed = |name: &str, rows: i32, input: i32| -> Result<(Array, Array, Array)> {
+        if input % 16 != 0 {
+            return Err(Error::QuantizationMismatch {
+                tensor: name.to_owned(),
+                shape: vec![n as usize, rows as usize, input as usize / 2],
+                bits: 4,
+                group_size: 16,
+            });
+        }
         let bytes = w.take_packed(name, &[n, rows, input / 2])?;
         Ok((
             bytes.view_dtype(Dtype::Uint32)?, // [E, rows, in / 8]

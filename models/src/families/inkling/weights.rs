@@ -78,11 +78,23 @@ pub(super) fn has_towers(checkpoint: &Checkpoint) -> bool {
     checkpoint.tensors.keys().any(|name| is_tower(name))
 }
 
+/// Whether a tensor belongs to a head by its name.
+pub(super) fn is_heads(source: &str) -> bool {
+    source.starts_with("model.mtp") || source.starts_with("mtp.") || source.contains(".mtp")
+}
+
+/// Whether a tensor can only be a target's, whole checkpoint or not.
+pub(super) fn is_targets(source: &str) -> bool {
+    let prefixed = ["model.llm.", "language_model.", "lm_head."]
+        .iter()
+        .any(|p| source.starts_with(p));
+    prefixed && target_name(source).is_some()
+}
+
 /// The target's name for a source tensor; `None` for towers, the head and what only training or other engines use.
 fn target_name(source: &str) -> Option<String> {
     const UNUSED: &[&str] = &["training_args", ".input_amax", ".original_shape"];
-    let head = source.starts_with("model.mtp") || source.starts_with("mtp.") || source.contains(".mtp");
-    if head || is_tower(source) || UNUSED.iter().any(|end| source.ends_with(end)) {
+    if is_heads(source) || is_tower(source) || UNUSED.iter().any(|end| source.ends_with(end)) {
         return None;
     }
     if let Some(raw) = source.strip_prefix("model.llm.") {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mlx_rs::Dtype;
 use serde_json::{Map, Value};
 
-use super::weights::head_name;
-use crate::checkpoint::{Checkpoint, Quantization, Standalone, TensorInfo, Weights};
+use super::weights::{head_name, is_targets};
+use crate::checkpoint::{Checkpoint, Fields, Quantization, Standalone, TensorInfo, Weights};
 use crate::family::{HeadLocation, HeadPlace, LoadOptions};
 use crate::{Error, Result};
 
@@ -36,7 +36,7 @@ fn heads(checkpoint: &Checkpoint) -> Vec<HeadTensors> {
         tensors.retain(|name, _| head_name(name).is_some());
         tensors
     };
-    let has_target = checkpoint.tensors.keys().any(|n| n.ends_with("embed_tokens.weight"));
+    let has_target = checkpoint.tensors.keys().any(|name| is_targets(name));
     let place = |place: HeadPlace| if has_target { place } else { HeadPlace::Standalone };
     let in_folder = match prefixed(&checkpoint.subfolder) {
         none if none.is_empty() => bare(&checkpoint.subfolder),
@@ -130,22 +130,33 @@ pub(super) fn head<'a>(checkpoint: &'a Checkpoint, dtype: Dtype, options: LoadOp
     })
 }
 
-/// The head's own quantization block where there is one. A head in the `mtp` folder without a config of its own may be
-/// packed in another way than its target, so its shapes alone say how; so they do where no config says anything.
+/// How the head is packed. Its own block counts before the one of the config beside it; where no config says anything,
+/// its shapes alone tell. What a config says of the target's packing is nothing to a head that is not packed.
 fn head_quantization(checkpoint: &Checkpoint, head: &HeadTensors) -> Result<Quantization> {
-    let own = checkpoint.config.get("mtplx_mtp_quantization");
-    match (own.and_then(Value::as_object), &checkpoint.subfolder_config) {
-        (Some(block), _) => Quantization::parse(block),
-        (None, Some(config)) if is_in_folder(checkpoint, head) => Quantization::read(config),
-        (None, None) if is_in_folder(checkpoint, head) => Ok(Quantization::by_shapes()),
-        _ => {
-            let said = Quantization::read(&checkpoint.config)?;
-            Ok(if said.is_silent() {
-                Quantization::by_shapes()
-            } else {
-                said
-            })
-        }
+    let is_packed = |name: &String| name.ends_with(".scales") || name.ends_with("_scale_inv");
+    if !head.tensors.keys().any(is_packed) {
+        return Ok(Quantization::default());
+    }
+    if let Some(block) = own_block(checkpoint) {
+        return Quantization::parse(block);
+    }
+    let said = config_beside(checkpoint, head).map(Quantization::read).transpose()?;
+    Ok(said
+        .filter(|said| !said.is_silent())
+        .unwrap_or_else(Quantization::by_shapes))
+}
+
+/// What some converters write of the head alone.
+fn own_block(checkpoint: &Checkpoint) -> Option<&Map<String, Value>> {
+    checkpoint.config.get("mtplx_mtp_quantization")?.as_object()
+}
+
+/// The config that speaks of the head: a head in the `mtp` folder may be packed in another way than its target.
+fn config_beside<'c>(checkpoint: &'c Checkpoint, head: &HeadTensors) -> Option<&'c Map<String, Value>> {
+    if is_in_folder(checkpoint, head) {
+        checkpoint.subfolder_config.as_ref()
+    } else {
+        Some(&checkpoint.config)
     }
 }
 
@@ -176,14 +187,17 @@ pub(super) fn standalone(checkpoint: &Checkpoint, tied: bool) -> Result<Standalo
         !["quantization", "quantization_config", "block_size", "architectures"].contains(&key.as_str())
     });
     text.insert("tie_word_embeddings".to_owned(), tied.into());
-    let depth = text
-        .get("mtp_num_hidden_layers")
-        .and_then(Value::as_u64)
+    let depth = Fields::new(&text)
+        .int("mtp_num_hidden_layers", 0, 8)?
         .unwrap_or(1)
         .max(1);
     let mut config = Map::new();
     config.insert("model_type".to_owned(), "qwen3_5_mtp".into());
-    let block_size = source.get("block_size").cloned().unwrap_or_else(|| (depth + 2).into());
+    let block_size = checkpoint
+        .config
+        .get("block_size")
+        .cloned()
+        .unwrap_or_else(|| (depth + 2).into());
     config.insert("block_size".to_owned(), block_size);
     config.insert("tie_word_embeddings".to_owned(), tied.into());
     config.insert("text_config".to_owned(), text.into());
@@ -197,24 +211,23 @@ pub(super) fn standalone(checkpoint: &Checkpoint, tied: bool) -> Result<Standalo
     })
 }
 
-/// The block that says how the head is packed, its overrides under bare names.
+/// The block that says how the head is packed, its overrides under bare names; none where only its shapes tell.
 fn standalone_quantization(checkpoint: &Checkpoint, head: &HeadTensors) -> Vec<(&'static str, Value)> {
-    let is_packed = |name: &String| name.ends_with(".scales");
-    let is_fp8 = |name: &String| name.ends_with("_scale_inv");
-    let own = match &checkpoint.subfolder_config {
-        Some(config) if is_in_folder(checkpoint, head) => config,
-        _ => &checkpoint.config,
-    };
-    let fp8 = own
-        .get("quantization_config")
-        .filter(|_| head.tensors.keys().any(is_fp8));
-    if let Some(block) = fp8 {
-        return vec![("quantization_config", block.clone())];
+    let has = |end: &str| head.tensors.keys().any(|name| name.ends_with(end));
+    let beside = config_beside(checkpoint, head);
+    if has("_scale_inv") {
+        let block = beside.and_then(|config| config.get("quantization_config"));
+        return block
+            .map(|block| ("quantization_config", block.clone()))
+            .into_iter()
+            .collect();
     }
-    let block = ["mtplx_mtp_quantization", "quantization", "quantization_config"]
-        .iter()
-        .find_map(|key| own.get(*key)?.as_object());
-    let Some(block) = block.filter(|_| head.tensors.keys().any(is_packed)) else {
+    let said = || {
+        ["quantization", "quantization_config"]
+            .iter()
+            .find_map(|key| beside?.get(*key)?.as_object())
+    };
+    let Some(block) = own_block(checkpoint).or_else(said).filter(|_| has(".scales")) else {
         return Vec::new();
     };
     let mut bare = Map::new();

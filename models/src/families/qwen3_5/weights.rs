@@ -46,6 +46,14 @@ fn target_name(source: &str) -> Option<String> {
     Some(source.to_owned())
 }
 
+/// Whether a tensor can only be a target's: a decoder's or an output head's, whole checkpoint or not.
+pub(super) fn is_targets(source: &str) -> bool {
+    let prefixed = ["model.", "language_model.", "lm_head."]
+        .iter()
+        .any(|p| source.starts_with(p));
+    prefixed && target_name(source).is_some()
+}
+
 /// The head's name for a prefixed source tensor: what follows `mtp.`.
 pub(super) fn head_name(source: &str) -> Option<&str> {
     if let Some(rest) = source.strip_prefix("mtp.") {

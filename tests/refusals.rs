@@ -1,0 +1,189 @@
+//! Checkpoints that look like something else, or whose numbers ask for too much: refused by name, and `inspect` agrees.
+
+use std::path::Path;
+
+use models::{DraftKind, Engine, Error, LoadRequest, extract_head, inspect};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::{golden, greedy, ids, run};
+
+use crate::cases::materialise::materialise;
+
+fn made(case: &Value) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    materialise(case, dir.path());
+    dir
+}
+
+fn refused(target: &Path, drafter: Option<&Path>) -> Error {
+    let request = LoadRequest {
+        target: target.to_path_buf(),
+        drafter: drafter.map(Path::to_path_buf),
+        ..LoadRequest::default()
+    };
+    Engine::start().load(request).unwrap_err()
+}
+
+/// The loader refuses it with this kind and name, and `inspect` finds the same.
+fn is_refused(case: &Value, kind: &str, name: &str) {
+    let dir = made(case);
+    let error = refused(&dir.path().join("model"), None);
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.to_string().contains(name), "{error}");
+    match inspect(&dir.path().join("model")) {
+        Err(e) => assert_eq!(e.kind(), kind, "{e}"),
+        Ok(inspection) => {
+            assert_eq!(inspection.problems[0].kind, kind, "{:?}", inspection.problems);
+            assert_ne!(inspection.role, "drafter");
+        }
+    }
+}
+
+#[test]
+fn part_of_a_target_is_no_drafter() {
+    for (family, embedding) in [("qwen3_5", "embed_tokens"), ("inkling", "llm\\.embed\\.")] {
+        let base = format!("{family}/hf");
+        let split = |name: &str| {
+            json!([
+                {"op": "move_tensors", "file": "model.safetensors", "match": embedding, "to": "model-2.safetensors"},
+                {"op": "index", "rebuild": ["model.safetensors", "model-2.safetensors"]},
+                {"op": "delete_file", "file": name},
+            ])
+        };
+        is_refused(
+            &json!({"base": base, "ops": split("model-2.safetensors")}),
+            "shard_missing",
+            "model-2.safetensors",
+        );
+        is_refused(
+            &json!({"base": base, "ops": [
+                {"op": "delete_tensors", "file": "model.safetensors", "match": embedding},
+                {"op": "index", "delete": true},
+            ]}),
+            "tensor_missing",
+            "embed",
+        );
+    }
+}
+
+/// The file that is named is the one that is not there, though one that is there lacks a tensor too.
+#[test]
+fn the_missing_shard_is_named() {
+    is_refused(
+        &json!({"base": "qwen3_5/mlx", "ops": [
+            {"op": "move_tensors", "file": "model.safetensors", "match": "lm_head", "to": "model-2.safetensors"},
+            {"op": "index", "rebuild": ["model.safetensors", "model-2.safetensors"]},
+            {"op": "delete_file", "file": "model-2.safetensors"},
+            {"op": "delete_tensors", "file": "model.safetensors", "match": "embed_tokens"},
+        ]}),
+        "shard_missing",
+        "model-2.safetensors",
+    );
+}
+
+#[test]
+fn a_tensor_of_the_head_that_no_block_takes_is_named() {
+    is_refused(
+        &json!({"base": "inkling/hf", "ops": [
+            {"op": "add_tensor", "file": "mtp.safetensors", "name": "model.mtp.chain_norm.weight", "shape": [64]}]}),
+        "tensor_unexpected",
+        "model.mtp.chain_norm.weight",
+    );
+}
+
+#[test]
+fn sizes_that_no_file_backs_are_refused() {
+    for (field, value) in [("rel_extent", 1 << 20), ("sliding_window_size", 1 << 20)] {
+        let path = format!("/text_config/{field}");
+        is_refused(
+            &json!({"base": "inkling/hf", "ops": [{"op": "config", "set": {path: value}}]}),
+            "config_value",
+            field,
+        );
+    }
+    is_refused(
+        &json!({"base": "qwen3_5/hf", "ops": [
+            {"op": "config", "set": {"/text_config/vocab_size": 1 << 24, "/text_config/hidden_size": 1 << 20}}]}),
+        "config_value",
+        "vocab_size",
+    );
+}
+
+#[test]
+fn eight_bit_weights_of_another_type_are_named() {
+    let weight = "model.language_model.layers.3.self_attn.k_proj.weight";
+    is_refused(
+        &json!({"base": "qwen3_5/hf", "ops": [
+            {"op": "add_tensor", "file": "model.safetensors", "name": format!("{weight}_scale_inv"), "shape": [1, 1]},
+            {"op": "index", "rebuild": ["model.safetensors"]},
+            {"op": "config", "set": {"/quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}},
+        ]}),
+        "tensor_shape",
+        weight,
+    );
+}
+
+/// What a config says of the target's packing is nothing to a head that is not packed.
+#[test]
+fn a_dense_head_of_a_packed_repository_is_used() {
+    for (target, head) in [("qwen3_5/mlx", "qwen3_5/mlx-mtp"), ("inkling/mlx", "inkling/mlx-mtp")] {
+        let dir = made(&json!({"base": target, "ops": [], "drafter": {"base": head, "ops": [
+            {"op": "config", "set": {"/quantization_config": {"quant_method": "modelopt"}}}]}}));
+        let prompt = ids(&tests::json(&golden(target).join("../ref.json"))["prompt_short"]);
+        let odd = tests::load(&dir.path().join("model"), Some(&dir.path().join("drafter")));
+        let plain = tests::load(&golden(target), Some(&golden(head)));
+        let of = |pair: &dyn models::registry::Pair| {
+            let run = run(pair, &prompt, Some(3), &greedy(), 32);
+            (run.tokens, run.accepted)
+        };
+        assert_eq!(of(odd.as_ref()), of(plain.as_ref()), "{head}");
+    }
+}
+
+/// A packed head whose shapes alone tell how it is packed can be handed on, and is read the same way afterwards.
+#[test]
+fn a_head_read_by_its_shapes_can_be_extracted() {
+    let dir = made(&json!({"base": "qwen3_5/mlx", "ops": [
+        {"op": "config", "set": {"/quantization": {"bits": 8, "group_size": 64}}}]}));
+    let model = dir.path().join("model");
+    std::fs::create_dir(model.join("mtp")).unwrap();
+    let head = golden("qwen3_5/mlx-q4-mtp").join("model.safetensors");
+    std::fs::copy(head, model.join("mtp/model.safetensors")).unwrap();
+    let to = dir.path().join("head");
+    extract_head(&model, &to).unwrap();
+    let prompt = ids(&tests::json(&golden("qwen3_5").join("ref.json"))["prompt_short"]);
+    let accepted = |head: &Path| {
+        run(
+            tests::load(&model, Some(head)).as_ref(),
+            &prompt,
+            Some(4),
+            &greedy(),
+            32,
+        )
+        .accepted
+    };
+    assert_eq!(accepted(&to), accepted(&golden("qwen3_5/mlx-q4-mtp")));
+    // A folder that holds part of a model already is left alone.
+    std::fs::write(dir.path().join("other.safetensors"), b"x").unwrap();
+    let taken = extract_head(&model, dir.path()).unwrap_err();
+    assert!(taken.to_string().contains("other.safetensors"), "{taken}");
+}
+
+#[test]
+fn an_unknown_wiring_is_refused_even_where_it_would_not_matter() {
+    let engine = Engine::start();
+    let request = LoadRequest {
+        target: golden("inkling/hf"),
+        draft_kind: DraftKind::Auto,
+        ..LoadRequest::default()
+    };
+    engine.load(request).unwrap();
+    let request = models::GenerateRequest {
+        speculation: models::Speculation::Off,
+        wiring: Some("upside-down".to_owned()),
+        max_tokens: Some(2),
+        ..models::GenerateRequest::new(models::Prompt::Ids(vec![1, 2]))
+    };
+    let go_on = |_: models::GenerationEvent| std::ops::ControlFlow::Continue(());
+    assert_eq!(engine.generate(request, Box::new(go_on)).unwrap_err().kind(), "usage");
+}
