@@ -14,6 +14,7 @@ mod bindings;
 mod cases;
 mod cli;
 mod engine;
+mod fp8;
 mod heads;
 mod inkling;
 mod inkling_checkpoints;

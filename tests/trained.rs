@@ -183,7 +183,12 @@ const SLACK: f64 = 0.02;
 
 #[test]
 fn greedy_drafts_are_accepted_as_often_as_published() {
-    for ((name, target, drafter), published) in pairs().into_iter().zip([FOUR_BIT, BF16]) {
+    for (name, target, drafter) in pairs() {
+        let published = match name {
+            "built-in 4-bit" => FOUR_BIT,
+            "qwen35-tiny bf16" => BF16,
+            _ => continue,
+        };
         let engine = Engine::start();
         engine
             .load(LoadRequest {
