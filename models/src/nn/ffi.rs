@@ -29,6 +29,7 @@ extern "C" fn on_error(message: *const c_char, data: *mut c_void) {
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        super::metal::use_bundled_kernels();
         // Any guarded call installs mlx-rs's own handler, which must come first.
         let _ = mlx_rs::memory::active_memory();
         // SAFETY: the handler is a plain function and needs no data.

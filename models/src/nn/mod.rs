@@ -5,6 +5,7 @@ mod conv;
 pub(crate) mod ffi;
 mod gated_delta;
 mod linear;
+mod metal;
 mod moe;
 
 pub use attention::attention;
