@@ -11,6 +11,7 @@ use models::{
 };
 
 fn main() -> Result<(), models::Error> {
+    models::prepare_process();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let arg = |i: usize| args.get(i).map(String::as_str).filter(|a| *a != "-");
     let engine = Engine::start();

@@ -12,6 +12,12 @@ use crate::{Error, Result};
 pub struct Hidden(pub(crate) Array);
 
 impl Hidden {
+    /// Hidden states `[1, L, H]`.
+    #[must_use]
+    pub fn new(array: Array) -> Self {
+        Self(array)
+    }
+
     /// Rows `from..to`.
     ///
     /// # Errors
@@ -129,6 +135,8 @@ pub const CONTRACT_WIRING: &str = "contract";
 pub trait Drafter<T: Target> {
     /// What the drafter remembers of a sequence.
     type State;
+    /// A point between rounds that a state can go back to: lengths and handles, no copies.
+    type Mark: Clone;
 
     /// Default tokens a round, bonus included.
     fn block_size(&self) -> usize;
@@ -161,6 +169,18 @@ pub trait Drafter<T: Target> {
     /// # Errors
     /// As `absorb`.
     fn commit(&self, target: &T, state: Self::State, hidden: &Hidden, kept: &[u32], bonus: u32) -> Result<Self::State>;
+
+    /// Where a state stands now. Not between a draft and its commit.
+    fn mark(&self, state: &Self::State) -> Self::Mark;
+
+    /// Goes back to a mark of this state's own past.
+    fn back(&self, state: &mut Self::State, mark: &Self::Mark);
+
+    /// A state as of a mark that shares nothing that is written to.
+    ///
+    /// # Errors
+    /// What MLX says.
+    fn fork(&self, state: &Self::State, mark: &Self::Mark) -> Result<Self::State>;
 
     /// The state's arrays, to be evaluated.
     fn arrays<'s>(&self, state: &'s Self::State) -> Vec<&'s Array>;

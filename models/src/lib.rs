@@ -43,8 +43,14 @@ pub mod text;
 
 pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem, extract_head, inspect};
 pub use engine::{
-    ActivationDtype, DraftKind, DrafterState, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
-    GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, Prompt, Role, RoundStats, SamplingParams, Sink,
+    ActivationDtype, DraftKind, DrafterState, Engine, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent,
+    GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, OpVerdict, Prompt, Role, RoundStats, SamplingParams, SelfCheck, Sink,
     Speculation, SpeculationStats, WiringTally,
 };
 pub use error::{Error, Result};
+
+/// Sets what MLX reads from the environment, unless it is set already. The first thing a program does: it must not have
+/// a second thread yet.
+pub fn prepare_process() {
+    nn::ffi::prepare_process();
+}

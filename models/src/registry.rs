@@ -1,16 +1,21 @@
 //! A family with its types forgotten: what the engine holds.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use mlx_rs::Dtype;
 
-use crate::Result;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
 use crate::engine::SamplingParams;
 use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target, wiring_place};
-use crate::generate::{Decoder, Limits, Mtp, Plain, prefill};
+use crate::generate::{
+    Decoder, Drafted, Kept, Limits, Mtp, Plain, Round, SelfCheck, Sequence, chunk_ends, self_check,
+};
+use crate::nn::rows::RowPolicy;
 use crate::sampler::Sampler;
+use crate::{Error, Result};
 
 /// Loads a target and, from the second checkpoint if there is one, its drafter.
 pub type LoadPair = fn(&Checkpoint, Option<&Checkpoint>, LoadOptions) -> Result<Box<dyn Pair>>;
@@ -64,6 +69,7 @@ fn load<F: Family>(target: &Checkpoint, drafter: Option<&Checkpoint>, options: L
     Ok(Box::new(LoadedPair::<F> {
         target: loaded,
         drafter,
+        kept: RefCell::new(Kept::new(0)),
     }))
 }
 
@@ -73,20 +79,44 @@ pub struct LoadedPair<F: Family> {
     pub target: F::Target,
     /// The drafter.
     pub drafter: Option<F::Drafter>,
+    kept: RefCell<Kept<F::Target, F::Drafter>>,
 }
 
 /// What a decoder is started with.
 pub struct StartRequest<'r> {
     /// The prompt's ids.
     pub prompt: &'r [u32],
+    /// Ids that were generated after the prompt before: they are run as they were then, and generation goes on behind.
+    pub replay: &'r [u32],
+    /// Ids that end a turn inside a prompt.
+    pub turn_ends: &'r [u32],
+    /// Whether to go on from what is kept of earlier prompts, and to keep this one.
+    pub reuse: bool,
     /// Tokens a round with the bonus; `None` decodes plainly.
     pub block_size: Option<usize>,
     /// One of [`Pair::wirings`] by name; `None` takes the first.
     pub wiring: Option<&'r str>,
     /// What ends the sequence.
     pub limits: Limits,
-    /// Hears how much of the prompt is read.
+    /// Hears how much of the prompt is read; first of all, how much of it was kept.
     pub progress: &'r mut dyn FnMut(usize) -> ControlFlow<()>,
+}
+
+impl<'r> StartRequest<'r> {
+    /// Plain decoding of one prompt, nothing kept.
+    #[must_use]
+    pub fn new(prompt: &'r [u32], limits: Limits, progress: &'r mut dyn FnMut(usize) -> ControlFlow<()>) -> Self {
+        Self {
+            prompt,
+            replay: &[],
+            turn_ends: &[],
+            reuse: false,
+            block_size: None,
+            wiring: None,
+            limits,
+            progress,
+        }
+    }
 }
 
 /// A loaded pair with its types forgotten.
@@ -109,11 +139,41 @@ pub trait Pair {
     fn sampler(&self, params: &SamplingParams) -> Result<Sampler> {
         Sampler::new(params, self.vocabulary())
     }
+    /// Whether rows of a block equal single rows on this device, and what has to be done for it.
+    ///
+    /// # Errors
+    /// What MLX says.
+    fn self_check(&self, known: Option<&SelfCheck>) -> Result<(SelfCheck, Rc<RowPolicy>)>;
     /// Reads the prompt and returns the decoder, or `None` when stopped.
     ///
     /// # Errors
     /// What MLX says, and a wiring that the drafter does not have.
     fn start<'a>(&'a self, sampler: &'a Sampler, request: StartRequest<'_>) -> Result<Option<Box<dyn Decoder + 'a>>>;
+    /// Reads one chunk of a prompt ahead of its use, going on from what is kept, and keeps it. `false` when there is no
+    /// whole chunk left to read.
+    ///
+    /// # Errors
+    /// What MLX says.
+    fn read_ahead(&self, prompt: &[u32], turn_ends: &[u32]) -> Result<bool>;
+    /// Sets how many bytes may be kept between generations, and forgets what is kept when it is 0.
+    fn keep(&self, budget: u64);
+    /// Bytes kept between generations.
+    fn kept_bytes(&self) -> u64;
+}
+
+impl<F: Family> LoadedPair<F> {
+    fn check_ids(&self, ids: &[u32]) -> Result<()> {
+        // An id that is not there would read outside the embedding.
+        match ids.iter().find(|id| **id as usize >= self.target.vocabulary()) {
+            None => Ok(()),
+            Some(id) => Err(Error::Usage {
+                message: format!(
+                    "token id {id} is not in the vocabulary of {}",
+                    self.target.vocabulary()
+                ),
+            }),
+        }
+    }
 }
 
 impl<F: Family> Pair for LoadedPair<F> {
@@ -137,50 +197,152 @@ impl<F: Family> Pair for LoadedPair<F> {
         self.target.dtype()
     }
 
+    fn self_check(&self, known: Option<&SelfCheck>) -> Result<(SelfCheck, Rc<RowPolicy>)> {
+        self_check(&self.target, known)
+    }
+
     fn start<'a>(&'a self, sampler: &'a Sampler, request: StartRequest<'_>) -> Result<Option<Box<dyn Decoder + 'a>>> {
         let StartRequest {
             prompt,
+            replay,
+            turn_ends,
+            reuse,
             block_size,
             wiring,
             limits,
             progress,
         } = request;
-        let mut cache: Cache = self.target.new_cache();
-        let Some((drafter, block_size)) = self.drafter.as_ref().zip(block_size) else {
-            let Some(hidden) = prefill(&self.target, prompt, &mut cache, &mut |done, _, _| Ok(progress(done)))? else {
-                return Ok(None);
-            };
-            return Ok(Some(Box::new(Plain::new(
-                &self.target,
-                sampler,
-                cache,
-                &hidden,
-                prompt,
-                limits,
-            )?)));
+        self.check_ids(prompt)?;
+        self.check_ids(replay)?;
+        let (target, drafter) = (&self.target, self.drafter.as_ref());
+        let speculative = drafter.zip(block_size);
+        let wiring = match speculative {
+            Some((drafter, _)) => Some(wiring_place(drafter.wirings(), wiring)?),
+            None => None,
         };
-        let mut state = drafter.new_state(wiring_place(drafter.wirings(), wiring)?);
-        let hidden = prefill(&self.target, prompt, &mut cache, &mut |done, hidden, from| {
-            // The pair of a position is its hidden state and the token after it; the last one's is not known yet.
-            let next = &prompt[from + 1..(done + 1).min(prompt.len())];
-            if !next.is_empty() {
-                let tokens = mlx_rs::Array::from_slice(next, &[1, next.len() as i32]);
-                drafter.absorb(&self.target, &mut state, &tokens, &hidden.rows(0, next.len() as i32)?)?;
-                mlx_rs::transforms::async_eval(drafter.arrays(&state))?;
+        let mut kept = self.kept.borrow_mut();
+        let known = if reuse { kept.take(prompt, drafter, wiring)? } else { None };
+        drop(kept);
+        let mut sequence = known.unwrap_or_else(|| Sequence::new(target, drafter, wiring));
+        let whole: Vec<u32>;
+        let mut stopped = progress(sequence.len()).is_break();
+        for end in chunk_ends(prompt, turn_ends) {
+            if stopped {
+                break;
             }
-            Ok(progress(done))
-        })?;
-        let Some(hidden) = hidden else { return Ok(None) };
-        Ok(Some(Box::new(Mtp::new(
-            &self.target,
-            drafter,
-            sampler,
-            cache,
-            state,
-            &hidden,
-            prompt,
-            block_size,
-            limits,
-        )?)))
+            let Some(chunk) = prompt.get(sequence.len()..end).filter(|c| !c.is_empty()) else {
+                continue;
+            };
+            if end < prompt.len() {
+                sequence.read_chunk(target, drafter, chunk, turn_ends)?;
+            } else {
+                sequence.read_last(target, drafter, chunk)?;
+            }
+            stopped = progress(end).is_break();
+        }
+        if stopped {
+            // What was read is no worse for it.
+            if reuse {
+                self.kept.borrow_mut().put(sequence, drafter);
+            }
+            return Ok(None);
+        }
+        let history = if replay.is_empty() {
+            prompt
+        } else {
+            sequence.replay(target, drafter, replay)?;
+            whole = [prompt, replay].concat();
+            &whole
+        };
+        let hidden = sequence.hidden()?.clone();
+        let cache = std::mem::replace(&mut sequence.cache, Cache::new(0));
+        let decoder = match speculative {
+            None => Running::Plain(Plain::new(target, sampler, cache, &hidden, history, limits)?),
+            Some((drafter, block_size)) => {
+                let drafted = sequence.drafted.take();
+                let state = drafted.ok_or_else(|| Error::backend("a sequence without its drafter"))?.state;
+                let mtp = Mtp::new(
+                    target, drafter, sampler, cache, state, &hidden, history, block_size, limits,
+                )?;
+                Running::Mtp(Box::new(mtp))
+            }
+        };
+        Ok(Some(Box::new(Session {
+            pair: self,
+            decoder,
+            sequence: reuse.then_some((sequence, wiring)),
+        })))
+    }
+
+    fn read_ahead(&self, prompt: &[u32], turn_ends: &[u32]) -> Result<bool> {
+        self.check_ids(prompt)?;
+        let (target, drafter) = (&self.target, self.drafter.as_ref());
+        let mut kept = self.kept.borrow_mut();
+        let wirings = drafter.map_or(0, |d| d.wirings().len());
+        // Fed to the drafter where it was fed so far, whichever way it is wired.
+        let mut known = None;
+        for wiring in (0..wirings).map(Some).chain([None]) {
+            known = kept.take(prompt, drafter, wiring)?;
+            if known.is_some() {
+                break;
+            }
+        }
+        let mut sequence = known.unwrap_or_else(|| Sequence::new(target, drafter, None));
+        let ends = chunk_ends(prompt, turn_ends);
+        // The last chunk may go on in the prompt that comes.
+        let borders = ends.split_last().map_or(&[][..], |(_, borders)| borders);
+        let held = sequence.len();
+        let mut ahead = borders.iter().filter(|end| **end > held);
+        if let Some(chunk) = ahead.next().and_then(|end| prompt.get(held..*end)) {
+            sequence.read_chunk(target, drafter, chunk, turn_ends)?;
+        }
+        let more = ahead.next().is_some();
+        kept.put(sequence, drafter);
+        Ok(more)
+    }
+
+    fn keep(&self, budget: u64) {
+        *self.kept.borrow_mut() = Kept::new(budget);
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        self.kept.borrow().bytes(self.drafter.as_ref())
+    }
+}
+
+/// One generation of a pair: its decoder, and the sequence that it goes on from.
+struct Session<'a, F: Family> {
+    pair: &'a LoadedPair<F>,
+    decoder: Running<'a, F>,
+    /// What is kept afterwards, and the drafter's wiring if it drafts; without the cache and state that decode.
+    sequence: Option<(Sequence<F::Target, F::Drafter>, Option<usize>)>,
+}
+
+enum Running<'a, F: Family> {
+    Plain(Plain<'a, F::Target>),
+    Mtp(Box<Mtp<'a, F::Target, F::Drafter>>),
+}
+
+impl<F: Family> Decoder for Session<'_, F> {
+    fn next_round(&mut self) -> Result<Option<Round>> {
+        match &mut self.decoder {
+            Running::Plain(plain) => plain.next_round(),
+            Running::Mtp(mtp) => mtp.next_round(),
+        }
+    }
+
+    fn finish(&mut self) -> Result<Cache> {
+        let cache = match &mut self.decoder {
+            Running::Plain(plain) => plain.finish()?,
+            Running::Mtp(mtp) => mtp.finish()?,
+        };
+        if let Some((mut sequence, wiring)) = self.sequence.take() {
+            sequence.cache = cache.clone();
+            if let (Running::Mtp(mtp), Some(wiring)) = (&mut self.decoder, wiring) {
+                sequence.drafted = mtp.take_state().map(|state| Drafted { wiring, state });
+            }
+            self.pair.kept.borrow_mut().put(sequence, self.pair.drafter.as_ref());
+        }
+        Ok(cache)
     }
 }

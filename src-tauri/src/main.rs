@@ -2,5 +2,6 @@
 #![cfg_attr(all(windows, not(debug_assertions)), windows_subsystem = "windows")]
 
 fn main() -> std::process::ExitCode {
+    models::prepare_process();
     app::cli::main(std::env::args_os().collect())
 }

@@ -162,11 +162,9 @@ pub fn start<'a>(
     pair.start(
         sampler,
         StartRequest {
-            prompt,
             block_size,
             wiring,
-            limits,
-            progress,
+            ..StartRequest::new(prompt, limits, progress)
         },
     )
     .unwrap()

@@ -65,6 +65,17 @@ impl KvCache {
         self.len = self.len.min(len);
     }
 
+    /// The first `len` rows in slabs of their own.
+    pub fn copy(&self, len: i32) -> Result<Self> {
+        let len = self.len.min(len);
+        let copied = |a: &Array| -> Result<Array> { Ok(slice(a, 2, 0, len)?.contiguous()?) };
+        let slabs = match &self.slabs {
+            Some((k, v)) if len > 0 => Some((copied(k)?, copied(v)?)),
+            _ => None,
+        };
+        Ok(Self { slabs, len })
+    }
+
     /// The slabs, to be evaluated.
     pub fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.slabs.iter().flat_map(|(k, v)| [k, v])

@@ -6,6 +6,8 @@ pub use kv::KvCache;
 
 use mlx_rs::Array;
 
+use crate::Result;
+
 /// One layer's memory. Which parts a layer uses is its family's business.
 #[derive(Debug, Clone, Default)]
 pub struct LayerCache {
@@ -60,6 +62,24 @@ impl Cache {
         self.len = snapshot.len;
     }
 
+    /// A cache of the first `len` tokens' keys and values that shares no slab with this one. Carried states are not
+    /// written to and stay as they are: restoring a snapshot sets them.
+    ///
+    /// # Errors
+    /// What MLX says.
+    pub fn copy(&self, len: i32) -> Result<Self> {
+        let layers = self.layers.iter().map(|l| {
+            Ok(LayerCache {
+                kv: l.kv.copy(len)?,
+                state: l.state.clone(),
+            })
+        });
+        Ok(Self {
+            layers: layers.collect::<Result<_>>()?,
+            len: self.len.min(len),
+        })
+    }
+
     /// Every array, to be evaluated.
     pub fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.layers.iter().flat_map(|l| l.kv.arrays().chain(&l.state))
@@ -71,6 +91,11 @@ impl Snapshot {
     #[must_use]
     pub fn state(&self, layer: usize) -> &[Array] {
         &self.layers[layer].1
+    }
+
+    /// The states of all layers.
+    pub fn arrays(&self) -> impl Iterator<Item = &Array> {
+        self.layers.iter().flat_map(|(_, states)| states)
     }
 
     /// Tokens held at that point.

@@ -90,6 +90,24 @@ impl Checkpoint {
         Self::with(dir, files::discover_head)
     }
 
+    /// A number that changes with the config, and with the names, shapes and types of the tensors: which kernels run
+    /// depends on nothing else. FNV-1a.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
+        let mut add = |text: &str| {
+            for byte in text.bytes().chain([0]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+            }
+        };
+        add(&serde_json::Value::Object(self.config.clone()).to_string());
+        for (name, info) in &self.tensors {
+            add(name);
+            add(&format!("{:?} {:?}", info.dtype, info.shape));
+        }
+        hash
+    }
+
     fn with(dir: &Path, discover: fn(&Path) -> Result<files::Found>) -> Result<Self> {
         let config = config::read_json_object(dir, "config.json")?.ok_or_else(|| missing_config(dir))?;
         let mut found = discover(dir)?;

@@ -6,7 +6,7 @@ use super::Fields;
 use crate::{Error, Result};
 
 /// How packed weights encode numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Integers with a scale and a bias a group.
     Affine,
@@ -44,7 +44,7 @@ impl Mode {
 }
 
 /// Bits, group size and mode of one module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuantizationSpec {
     /// How numbers are encoded.
     pub mode: Mode,

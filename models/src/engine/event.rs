@@ -56,6 +56,8 @@ pub struct RoundStats {
 pub struct GenerationStats {
     /// Tokens in the prompt.
     pub prompt_tokens: usize,
+    /// Of these, how many were still held from an earlier generation and not read again.
+    pub cached_tokens: usize,
     /// Tokens generated.
     pub tokens: usize,
     /// Reading the prompt.
@@ -77,6 +79,8 @@ pub struct SpeculationStats {
     pub enabled: bool,
     /// Why it did not, or why it ran to no avail, in one sentence.
     pub reason: Option<String>,
+    /// What it may do to the text.
+    pub exactness: super::Exactness,
     /// Tokens verified a round, bonus included; 1 when off.
     pub block_size: usize,
     /// How the drafter was wired, where there is a choice. It changes how often drafts are right, never the text.
@@ -165,6 +169,10 @@ pub struct Loaded {
     pub memory_bytes: u64,
     /// Names of the ways the drafter can be wired, the default first; empty without one.
     pub wirings: Vec<String>,
+    /// Whether rows of a block equal single rows here, operation by operation; `None` without a drafter.
+    pub self_check: Option<super::SelfCheck>,
+    /// What the self-check depends on: device, versions, checkpoint and type of the activations.
+    pub check_key: String,
     /// What is odd about the checkpoint but no reason to refuse it.
     pub warnings: Vec<String>,
 }

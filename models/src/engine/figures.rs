@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{GenerationStats, SpeculationStats};
+use super::{Exactness, GenerationStats, SpeculationStats};
 use crate::generate::Round;
 
 /// Rounds after which a poor acceptance says something about the head.
@@ -17,6 +17,8 @@ pub(super) struct Figures {
     first: Option<Instant>,
     last: Option<Instant>,
     prompt_tokens: usize,
+    cached_tokens: usize,
+    exactness: Exactness,
     /// Tokens computed, an end token included.
     given: usize,
     block_size: Option<usize>,
@@ -33,13 +35,21 @@ pub(super) struct Figures {
 
 impl Figures {
     /// `start` is when the request came; reading the prompt starts now.
-    pub(super) fn new(start: Instant, prompt_tokens: usize, block_size: Option<usize>, reason: Option<String>) -> Self {
+    pub(super) fn new(
+        start: Instant,
+        prompt_tokens: usize,
+        block_size: Option<usize>,
+        reason: Option<String>,
+        exactness: Exactness,
+    ) -> Self {
         Self {
             start,
             prefill: Instant::now(),
             first: None,
             last: None,
             prompt_tokens,
+            cached_tokens: 0,
+            exactness,
             given: 0,
             block_size,
             wiring: None,
@@ -55,6 +65,11 @@ impl Figures {
     /// Notes how the drafter is wired, where there is a choice.
     pub(super) fn wired(&mut self, wiring: Option<String>) {
         self.wiring = wiring;
+    }
+
+    /// Notes how much of the prompt did not have to be read.
+    pub(super) fn cached(&mut self, tokens: usize) {
+        self.cached_tokens = tokens;
     }
 
     /// Counts a round of which the first `kept` tokens count.
@@ -90,6 +105,7 @@ impl Figures {
         let after_first = self.given.saturating_sub(1) as f64;
         GenerationStats {
             prompt_tokens: self.prompt_tokens,
+            cached_tokens: self.cached_tokens,
             tokens,
             prefill_ms: self.first.map_or(0.0, |t| ms(self.prefill, t)),
             ttft_ms,
@@ -123,6 +139,7 @@ impl Figures {
         SpeculationStats {
             enabled,
             reason: self.reason.clone().or_else(|| self.alarm()),
+            exactness: self.exactness,
             block_size: self.block_size.unwrap_or(1),
             wiring: self.wiring.clone(),
             rounds: if enabled {

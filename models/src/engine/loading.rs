@@ -1,16 +1,20 @@
 //! Loading a pair: which checkpoints, which head, which activation type.
 
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Instant;
 
 use mlx_rs::Dtype;
 use serde_json::{Map, Value};
 
+use super::turn::Ahead;
 use super::wiring::Wirings;
 use super::{ActivationDtype, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
 use crate::checkpoint::{Checkpoint, family_of, read_json_object};
 use crate::family::{HeadPlace, LoadOptions};
 use crate::nn::ffi;
+use crate::nn::rows::RowPolicy;
 use crate::registry::{Entry, Pair};
 use crate::text::{ChatTemplate, EndTokens, GenerationDefaults, OutputFormat, Tokenizer};
 use crate::{Error, Result};
@@ -22,6 +26,10 @@ pub(super) struct Model {
     pub(super) text: TextParts,
     pub(super) loaded: Loaded,
     pub(super) wirings: Wirings,
+    /// How blocks are run so that they equal single steps.
+    pub(super) policy: Rc<RowPolicy>,
+    /// What to read while nothing is asked.
+    pub(super) ahead: RefCell<Ahead>,
 }
 
 /// What turns text into ids and back.
@@ -138,11 +146,12 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
             },
         },
     };
-    if device != "cpu" && pair.block_size().is_some() {
-        warnings.push(format!(
-            "on {device}, rows of a block are not yet checked against single rows: text may differ with speculation on"
-        ));
-    }
+    pair.keep(request.cache_bytes.unwrap_or_else(ffi::spare_memory));
+    let checked = match pair.block_size() {
+        Some(_) => Some(pair.self_check(request.self_check.as_ref())?),
+        None => None,
+    };
+    let (self_check, policy) = checked.unzip();
     let text = TextParts::load(&request.target, &mut warnings)?;
     let defaults = defaults(&request.target, &mut warnings);
     let loaded = Loaded {
@@ -157,10 +166,21 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         load_ms: start.elapsed().as_secs_f64() * 1e3,
         memory_bytes: mlx_rs::memory::active_memory().unwrap_or_default() as u64,
         wirings: pair.wirings().iter().map(|name| (*name).to_owned()).collect(),
+        self_check,
+        check_key: format!(
+            "{device}, MLX {}, {} {}, {}, {:016x}",
+            ffi::version(),
+            env!("CARGO_PKG_NAME"),
+            env!("CARGO_PKG_VERSION"),
+            dtype_name(pair.dtype()),
+            checkpoint.fingerprint()
+        ),
         warnings,
     };
     Ok(Model {
         wirings: Wirings::new(pair.wirings(), &request.wirings),
+        policy: policy.unwrap_or_default(),
+        ahead: RefCell::default(),
         request: request.clone(),
         pair,
         text,

@@ -13,8 +13,9 @@ mod worker;
 pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
 };
+pub use crate::generate::{OpVerdict, SelfCheck};
 pub use request::{
-    ActivationDtype, DraftKind, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role, SamplingParams,
+    ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role, SamplingParams,
     Speculation,
 };
 

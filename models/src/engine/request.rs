@@ -15,6 +15,10 @@ pub struct LoadRequest {
     pub dtype: Option<ActivationDtype>,
     /// What was measured before of the drafter's wirings, if it has several.
     pub wirings: Vec<super::WiringTally>,
+    /// What the self-check found before for the same [`super::Loaded::check_key`]; without it the check runs.
+    pub self_check: Option<super::SelfCheck>,
+    /// Bytes that conversations may hold between generations; without a number, a share of the memory there is.
+    pub cache_bytes: Option<u64>,
 }
 
 /// Which kind of drafter a load may use.
@@ -141,6 +145,27 @@ pub enum Speculation {
     Block(usize),
 }
 
+/// What speculation may do to the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Exactness {
+    /// Nothing: operations whose rows depend on their neighbours here run in parts.
+    #[default]
+    Exact,
+    /// Change it now and then, like another rounding would: everything runs as fast as it can.
+    Fast,
+}
+
+impl Exactness {
+    /// The name in settings and reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Exactness::Exact => "exact",
+            Exactness::Fast => "fast",
+        }
+    }
+}
+
 /// The largest block size a request may ask for, bonus included.
 pub const MAX_BLOCK_SIZE: usize = 16;
 
@@ -163,6 +188,13 @@ pub struct GenerateRequest {
     pub wiring: Option<String>,
     /// The template's `enable_thinking`; without a value the template decides.
     pub thinking: Option<bool>,
+    /// What speculation may do to the text.
+    pub exactness: Exactness,
+    /// Reads the whole prompt anew and keeps nothing of it: for measurements.
+    pub fresh: bool,
+    /// What there is already of the reply, as generated: it is run again the way it was, so that the reply goes on as if
+    /// it had never been interrupted. The result holds the whole reply.
+    pub continued: Vec<u32>,
 }
 
 impl GenerateRequest {
@@ -178,6 +210,9 @@ impl GenerateRequest {
             speculation: Speculation::default(),
             wiring: None,
             thinking: None,
+            exactness: Exactness::default(),
+            fresh: false,
+            continued: Vec::new(),
         }
     }
 }

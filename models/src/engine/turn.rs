@@ -1,6 +1,7 @@
 //! One generation: prompt to ids, rounds to text, figures.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -8,11 +9,12 @@ use serde_json::{Map, Value, json};
 use super::figures::Figures;
 use super::loading::{Model, TextParts};
 use super::{
-    DrafterState, FinishReason, GenerateRequest, Generated, GenerationEvent, MAX_BLOCK_SIZE, Message, Prompt,
+    DrafterState, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, MAX_BLOCK_SIZE, Message, Prompt,
     RoundStats, Sink, Speculation,
 };
 use crate::family::wiring_place;
 use crate::generate::{Limits, Round};
+use crate::nn::{ffi, rows};
 use crate::registry::StartRequest;
 use crate::text::{Delta, RenderInput, TextStream, ThinkingParser};
 use crate::{Error, Result};
@@ -29,7 +31,12 @@ struct Prepared {
 
 /// Runs one generation and remembers how often the drafts of its wiring were right.
 pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<Generated> {
+    // Whatever was to be read ahead, this request knows better.
+    model.ahead.replace(Ahead::Nothing);
     let generated = run(model, request, sink)?;
+    if !request.fresh && !generated.answer.is_empty() {
+        model.ahead.replace(Ahead::After(Box::new((request.clone(), generated.clone()))));
+    }
     let s = &generated.stats.speculation;
     let is_default = model.pair.block_size() == Some(s.block_size);
     if let Some(wiring) = s.wiring.as_ref().filter(|_| is_default) {
@@ -38,17 +45,43 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
     Ok(generated)
 }
 
+/// What to read while nothing is asked.
+#[derive(Default)]
+pub(super) enum Ahead {
+    #[default]
+    Nothing,
+    /// The start of the turn after this reply.
+    After(Box<(GenerateRequest, Generated)>),
+    /// This prompt.
+    Prompt(Vec<u32>),
+}
+
+/// Reads a chunk of what the next turn is going to start with. Whether there is more.
+pub(super) fn read_ahead(model: &Model) -> bool {
+    let prompt = match model.ahead.replace(Ahead::Nothing) {
+        Ahead::Nothing => None,
+        Ahead::After(done) => next_prompt(&model.text, &done.0, &done.1),
+        Ahead::Prompt(prompt) => Some(prompt),
+    };
+    let Some(prompt) = prompt else { return false };
+    let more = model.pair.read_ahead(&prompt, &model.text.eos).unwrap_or(false);
+    // Work that is queued ends with its chunk: the process may exit at any time.
+    ffi::synchronize();
+    if more {
+        model.ahead.replace(Ahead::Prompt(prompt));
+    }
+    more
+}
+
 fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<Generated> {
     let start = Instant::now();
     let prompt = prepare(&model.text, request)?;
     let context = model.pair.context();
-    if prompt.ids.len() >= context {
-        return Err(Error::ContextFull {
-            prompt: prompt.ids.len(),
-            context,
-        });
+    let read = prompt.ids.len() + request.continued.len();
+    if read >= context {
+        return Err(Error::ContextFull { prompt: read, context });
     }
-    let room = context - prompt.ids.len();
+    let room = context - read;
     let limits = Limits {
         max_tokens: request.max_tokens.map_or(room, |n| n.min(room)),
         eos: if request.ignore_eos {
@@ -57,8 +90,12 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
             model.text.eos.clone()
         },
     };
-    let (block_size, reason) = speculation(model, request.speculation)?;
-    let mut figures = Figures::new(start, prompt.ids.len(), block_size, reason);
+    let (block_size, reason) = speculation(model, request.speculation, request.exactness)?;
+    let mut figures = Figures::new(start, prompt.ids.len(), block_size, reason, request.exactness);
+    let _installed = rows::install(match request.exactness {
+        Exactness::Exact => model.policy.clone(),
+        Exactness::Fast => Rc::default(),
+    });
     if let Some(name) = request.wiring.as_deref().filter(|_| !model.pair.wirings().is_empty()) {
         wiring_place(model.pair.wirings(), Some(name))?;
     }
@@ -70,25 +107,30 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
     figures.wired(wiring.clone().filter(|_| model.wirings.is_open()));
     let sampler = model.pair.sampler(&request.sampling)?;
     let total = prompt.ids.len();
-    let mut progress = |done: usize| sink.event(GenerationEvent::Prefill { done, total });
+    let mut cached = None;
+    let mut progress = |done: usize| {
+        cached.get_or_insert(done);
+        sink.event(GenerationEvent::Prefill { done, total })
+    };
     let mut reply = Reply::new(&model.text, request, &prompt, limits.clone())?;
-    let started = if progress(0).is_break() {
-        None
-    } else {
-        let request = StartRequest {
-            prompt: &prompt.ids,
+    let started = model.pair.start(
+        &sampler,
+        StartRequest {
+            replay: &request.continued,
+            turn_ends: &model.text.eos,
+            reuse: !request.fresh,
             block_size,
             wiring: wiring.as_deref(),
-            limits,
-            progress: &mut progress,
-        };
-        model.pair.start(&sampler, request)?
-    };
+            ..StartRequest::new(&prompt.ids, limits, &mut progress)
+        },
+    )?;
+    figures.cached(cached.unwrap_or_default());
     let Some(mut decoder) = started else {
         return Ok(reply.end(FinishReason::Cancelled, figures));
     };
     loop {
         let Some(round) = decoder.next_round()? else {
+            decoder.finish()?;
             return Ok(reply.end(FinishReason::Length, figures));
         };
         let (delta, kept, finish) = reply.take(&round);
@@ -104,17 +146,16 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
             stats: figures.stats(reply.tokens.len()),
         };
         let flow = sink.event(event);
+        let finish = finish.or_else(|| flow.is_break().then_some(FinishReason::Cancelled));
         if let Some(finish) = finish {
+            decoder.finish()?;
             return Ok(reply.end(finish, figures));
-        }
-        if flow.is_break() {
-            return Ok(reply.end(FinishReason::Cancelled, figures));
         }
     }
 }
 
 /// The block size to decode with, or why it is plain.
-fn speculation(model: &Model, asked: Speculation) -> Result<(Option<usize>, Option<String>)> {
+fn speculation(model: &Model, asked: Speculation, exactness: Exactness) -> Result<(Option<usize>, Option<String>)> {
     if let Speculation::Block(size) = asked
         && !(2..=MAX_BLOCK_SIZE).contains(&size)
     {
@@ -122,12 +163,47 @@ fn speculation(model: &Model, asked: Speculation) -> Result<(Option<usize>, Opti
             message: format!("block size is {size}, but must be from 2 to {MAX_BLOCK_SIZE}"),
         });
     }
-    Ok(match (asked, &model.loaded.drafter) {
+    let exact_block = match (exactness, &model.loaded.self_check) {
+        (Exactness::Exact, Some(check)) => check.block,
+        _ => MAX_BLOCK_SIZE,
+    };
+    if exact_block < 2 && asked != Speculation::Off {
+        let reason = "on this device a block of tokens cannot be made to give the same text as single tokens, so exact \
+                      mode does not speculate; fast mode does";
+        return Ok((None, Some(reason.to_owned())));
+    }
+    let (size, reason) = match (asked, &model.loaded.drafter) {
         (Speculation::Off, _) => (None, Some("speculation is switched off".to_owned())),
         (_, DrafterState::Unavailable { reason }) => (None, Some(reason.clone())),
         (Speculation::Auto, DrafterState::Ready { block_size, .. }) => (Some(*block_size), None),
         (Speculation::Block(size), DrafterState::Ready { .. }) => (Some(size), None),
-    })
+    };
+    Ok((size.map(|s| s.min(exact_block)), reason))
+}
+
+/// What a next turn would start with: the conversation with this reply in it, up to where the person's words would be.
+/// It is found by asking the template about two different next messages, since templates write earlier replies anew.
+fn next_prompt(parts: &TextParts, request: &GenerateRequest, done: &Generated) -> Option<Vec<u32>> {
+    let Prompt::Messages(messages) = &request.prompt else { return None };
+    let with = |next: &str| {
+        let reasoning = Some(done.reasoning.clone()).filter(|r| !r.is_empty());
+        let said = |role, content: &str, reasoning| Message {
+            role,
+            content: content.to_owned(),
+            reasoning,
+        };
+        let reply = said(super::Role::Assistant, &done.answer, reasoning);
+        let all = messages.iter().cloned().chain([reply, said(super::Role::User, next, None)]);
+        let request = GenerateRequest {
+            prompt: Prompt::Messages(all.collect()),
+            ..request.clone()
+        };
+        // A template that cannot do it says so when it is asked in earnest.
+        prepare(parts, &request).map(|p| p.ids).ok()
+    };
+    let (one, other) = (with("1")?, with("x y")?);
+    let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    Some(one.get(..same)?.to_vec())
 }
 
 fn prepare(parts: &TextParts, request: &GenerateRequest) -> Result<Prepared> {
@@ -217,14 +293,32 @@ impl<'m> Reply<'m> {
         } else {
             crate::text::OutputFormat::Plain
         };
-        Ok(Self {
+        let limit = limits.max_tokens.saturating_add(request.continued.len());
+        let mut reply = Self {
             parts,
             stream: TextStream::new(&request.stop),
             parser: ThinkingParser::new(format, &prompt.text, prompt.tools.as_ref()),
-            limits,
+            limits: Limits {
+                max_tokens: limit,
+                ..limits
+            },
             tokens: Vec::new(),
             text: String::new(),
-        })
+        };
+        if !request.continued.is_empty() {
+            // Shown before.
+            let shown = Round {
+                tokens: request.continued.clone(),
+                drafted: 0,
+                accepted: 0,
+            };
+            if let (.., Some(finish)) = reply.take(&shown) {
+                return Err(Error::Usage {
+                    message: format!("the reply that is to go on had ended already ({})", finish.as_str()),
+                });
+            }
+        }
+        Ok(reply)
     }
 
     /// Takes a round's tokens: the text to show, how many of them count, and whether they end the reply.

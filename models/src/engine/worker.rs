@@ -39,7 +39,7 @@ pub(super) fn spawn() -> Worker {
 fn run(commands: &mpsc::Receiver<Command>) {
     ffi::init();
     let mut model: Option<Model> = None;
-    while let Ok(command) = commands.recv() {
+    while let Some(command) = next(commands, &model) {
         // A reply nobody waits for any more is no fault.
         match command {
             Command::Load(request, reply) => {
@@ -75,6 +75,23 @@ fn run(commands: &mpsc::Receiver<Command>) {
     }
     unload(&mut model);
     ffi::synchronize();
+}
+
+/// The next command; `None` when nobody can send one any more. Until one comes, what the last conversation is going to
+/// start its next turn with is read ahead, a chunk at a time.
+fn next(commands: &mpsc::Receiver<Command>, model: &Option<Model>) -> Option<Command> {
+    loop {
+        match commands.try_recv() {
+            Ok(command) => return Some(command),
+            Err(mpsc::TryRecvError::Disconnected) => return None,
+            Err(mpsc::TryRecvError::Empty) => {}
+        }
+        // A failure shows when the prompt is read in earnest; ahead of that it only ends the reading.
+        let more = model.as_ref().is_some_and(|model| guard(|| turn::read_ahead(model)).unwrap_or(false));
+        if !more {
+            return commands.recv().ok();
+        }
+    }
 }
 
 fn unload(model: &mut Option<Model>) {

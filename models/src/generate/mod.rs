@@ -4,11 +4,13 @@ mod accept;
 mod mtp;
 mod plain;
 mod prefill;
+mod self_check;
 
 pub use accept::{Verdict, accept};
 pub use mtp::Mtp;
 pub use plain::Plain;
-pub use prefill::{PREFILL_CHUNK, PrefillProgress, prefill};
+pub use prefill::{Drafted, Kept, PREFILL_CHUNK, Sequence, chunk_ends};
+pub use self_check::{OpVerdict, SelfCheck, find_ways, self_check};
 
 use std::cell::Cell;
 

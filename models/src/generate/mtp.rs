@@ -189,6 +189,11 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         })
     }
 
+    /// The drafter's state, for whoever goes on after [`Decoder::finish`].
+    pub fn take_state(&mut self) -> Option<D::State> {
+        self.state.take()
+    }
+
     /// Undoes a round that was queued and is not wanted.
     fn drop_queued(&mut self) -> Result<()> {
         if let Next::Round(pending) = std::mem::replace(&mut self.next, Next::Nothing) {

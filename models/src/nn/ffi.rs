@@ -25,6 +25,22 @@ extern "C" fn on_error(message: *const c_char, data: *mut c_void) {
     unsafe { default_mlx_error_handler(message, data) };
 }
 
+/// Settings that MLX reads from the environment, for those that the person has not set: its CUDA backend counts compiled
+/// graphs by shape, holds few, and *fails* once it has to let go of too many. Every length of a conversation is a shape.
+///
+/// To be called before the process has a second thread: the environment is the process's.
+pub(crate) fn prepare_process() {
+    for (name, value) in [
+        ("MLX_CUDA_GRAPH_CACHE_SIZE", "20000"),
+        ("MLX_CUDA_SDPA_CACHE_SIZE", "20000"),
+    ] {
+        if cfg!(target_os = "linux") && std::env::var_os(name).is_none() {
+            // SAFETY: no other thread reads or writes the environment yet, by this function's contract.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
+}
+
 /// Installs the error handler. Without one MLX ends the process at the first error.
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
@@ -301,6 +317,36 @@ pub(crate) fn synchronize() {
     init();
     // SAFETY: takes nothing and returns a status; a failed computation was reported where it was read.
     unsafe { mlx_sys::mlx_synchronize_default() };
+}
+
+/// MLX's version.
+pub(crate) fn version() -> String {
+    init();
+    // SAFETY: a fresh string that the call fills, read before it is freed.
+    unsafe {
+        let mut text = mlx_sys::mlx_string_new();
+        let status = mlx_sys::mlx_version(&mut text);
+        let data = mlx_sys::mlx_string_data(text);
+        let version = if status == 0 && !data.is_null() {
+            CStr::from_ptr(data).to_string_lossy().into_owned()
+        } else {
+            "of unknown version".to_owned()
+        };
+        mlx_sys::mlx_string_free(text);
+        version
+    }
+}
+
+/// A quarter of the memory that a model leaves, in bytes, and 4 GiB at most; 1 GiB where MLX sets no limit.
+pub(crate) fn spare_memory() -> u64 {
+    init();
+    const GIB: u64 = 1 << 30;
+    let limit = mlx_rs::memory::memory_limit().unwrap_or_default() as u64;
+    let used = mlx_rs::memory::active_memory().unwrap_or_default() as u64;
+    if limit == 0 || limit > 1 << 50 {
+        return GIB;
+    }
+    (limit.saturating_sub(used) / 4).min(4 * GIB)
 }
 
 /// Where MLX runs by default: `metal`, `cuda` or `cpu`.

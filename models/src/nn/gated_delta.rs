@@ -5,6 +5,7 @@
 
 use mlx_rs::{Array, Dtype, ops};
 
+use super::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
 use super::{slice, zeros};
 use crate::Result;
 
@@ -31,9 +32,9 @@ pub struct GatedDeltaInputs {
 }
 
 impl GatedDeltaInputs {
-    /// The first `rows` tokens.
-    pub fn prefix(&self, rows: i32) -> Result<Self> {
-        let cut = |a: &Array| slice(a, 1, 0, rows);
+    /// Tokens `from..to`.
+    pub fn rows_of(&self, from: i32, to: i32) -> Result<Self> {
+        let cut = |a: &Array| slice(a, 1, from, to);
         Ok(Self {
             q: cut(&self.q)?,
             k: cut(&self.k)?,
@@ -58,11 +59,46 @@ pub fn gated_delta(inputs: &GatedDeltaInputs, state: Option<&Array>) -> Result<(
         Some(state) => state.clone(),
         None => zeros(&[1, k[2], v[3], k[3]], Dtype::Float32)?,
     };
-    if inputs.rows() <= STEP_MODE_ROWS {
-        steps(inputs, state)
-    } else {
-        chunks(inputs, state)
+    if inputs.rows() > STEP_MODE_ROWS {
+        return chunks(inputs, state);
     }
+    let (heads, key_dim, value_dim) = (k[2], k[3], v[3]);
+    let op = Op::Recurrence {
+        heads,
+        key_dim,
+        value_dim,
+    };
+    // Step by step whatever the policy says; it is registered to be checked like everything else.
+    let (outputs, state) = steps(inputs, state)?;
+    let outputs = in_rows(
+        op,
+        inputs.rows(),
+        false,
+        &|from, to, _| slice(&outputs, 1, from, to),
+        || probe(heads, key_dim, value_dim),
+    )?;
+    Ok((outputs, state))
+}
+
+/// Outputs of rows `from..to` after the rows before them, beside the state they leave.
+fn probe(heads: i32, key_dim: i32, value_dim: i32) -> Result<Probe> {
+    let float = |shape: &[i32], key| noise(shape, Dtype::Float32, key);
+    let rows = CHECKED_ROWS;
+    let inputs = GatedDeltaInputs {
+        q: float(&[1, rows, heads, key_dim], 5)?,
+        k: float(&[1, rows, heads, key_dim], 6)?.multiply(super::scalar((key_dim as f32).powf(-0.5), Dtype::Float32)?)?,
+        v: float(&[1, rows, heads, value_dim], 7)?,
+        log_g: float(&[1, rows, heads], 8)?.abs()?.negative()?,
+        beta: ops::sigmoid(float(&[1, rows, heads], 9)?)?,
+    };
+    let start = float(&[1, heads, value_dim, key_dim], 10)?;
+    Ok(Box::new(move |from, to, _| {
+        let mut state = start.clone();
+        for t in 0..from {
+            state = steps(&inputs.rows_of(t, t + 1)?, state)?.1;
+        }
+        Ok(steps(&inputs.rows_of(from, to)?, state)?.0)
+    }))
 }
 
 /// Token by token.

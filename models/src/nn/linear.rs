@@ -1,10 +1,15 @@
 //! Matrix products with dense or packed weights.
 
-use mlx_rs::{Array, Dtype};
+use mlx_rs::{Array, Dtype, ops};
 
-use super::ffi;
+use super::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
+use super::{ffi, slice};
 use crate::Result;
 use crate::checkpoint::QuantizationSpec;
+
+/// Numbers that a check of a product compares, and most inputs it tries for that.
+const COMPARED: i32 = 1 << 16;
+const TRIES: i32 = 16;
 
 /// Weights `[out, in]`, dense or packed.
 #[derive(Debug, Clone)]
@@ -28,8 +33,20 @@ pub enum Linear {
 }
 
 impl Linear {
-    /// `x @ weight.T`: `[..., in]` to `[..., out]`.
+    /// `x @ weight.T`: `[1, L, in]` to `[1, L, out]`.
     pub fn forward(&self, x: &Array) -> Result<Array> {
+        let rows = x.shape()[1];
+        let run = |from, to, gathered| {
+            let x = if to - from == rows { x.clone() } else { slice(x, 1, from, to)? };
+            self.product(&x, gathered)
+        };
+        in_rows(self.op(x.dtype()), rows, true, &run, || self.probe(x.dtype()))
+    }
+
+    fn product(&self, x: &Array, gathered: bool) -> Result<Array> {
+        if gathered {
+            return self.gathered(x);
+        }
         match self {
             Linear::Dense { weight } => Ok(x.matmul(weight.transpose_axes(&[1, 0])?)?),
             Linear::Quantized {
@@ -38,6 +55,82 @@ impl Linear {
                 biases,
                 spec,
             } => ffi::quantized_matmul(x, weight, scales, biases.as_ref(), *spec),
+        }
+    }
+
+    /// Each row as if it had gone to an expert of its own, all of them with these weights: one call, a row at a time.
+    fn gathered(&self, x: &Array) -> Result<Array> {
+        let (rows, inputs) = (x.shape()[1], x.shape()[2]);
+        let apart = x.reshape(&[rows, 1, inputs])?;
+        let all_first = super::zeros(&[rows], Dtype::Uint32)?;
+        let stack = |a: &Array| a.expand_dims(0);
+        let out = match self {
+            Linear::Dense { weight } => {
+                let weights = stack(weight)?.swap_axes(1, 2)?;
+                ops::gather_mm(apart, weights, None, &all_first, false)?
+            }
+            Linear::Quantized {
+                weight,
+                scales,
+                biases,
+                spec,
+            } => {
+                let biases = biases.as_ref().map(stack).transpose()?;
+                ffi::gather_qmm(
+                    &apart,
+                    &stack(weight)?,
+                    &stack(scales)?,
+                    biases.as_ref(),
+                    &all_first,
+                    false,
+                    *spec,
+                )?
+            }
+        };
+        Ok(out.reshape(&[1, rows, -1])?)
+    }
+
+    /// Whether a check compares enough numbers to trust that two kernels add up in the same order.
+    pub(super) fn is_telling(outputs: i32) -> bool {
+        CHECKED_ROWS * outputs * TRIES >= COMPARED
+    }
+
+    fn op(&self, dtype: Dtype) -> Op {
+        match self {
+            Linear::Dense { weight } => Op::Dense {
+                inputs: weight.shape()[1],
+                outputs: weight.shape()[0],
+                weights: weight.dtype(),
+                dtype,
+            },
+            Linear::Quantized { weight, spec, .. } => Op::Packed {
+                inputs: weight.shape()[1] * 32 / spec.bits,
+                outputs: weight.shape()[0],
+                spec: *spec,
+                dtype,
+            },
+        }
+    }
+
+    fn probe(&self, dtype: Dtype) -> Result<Probe> {
+        let (inputs, outputs) = match self.op(dtype) {
+            Op::Dense { inputs, outputs, .. } | Op::Packed { inputs, outputs, .. } => (inputs, outputs),
+            _ => (0, 1),
+        };
+        let tries = (COMPARED / (CHECKED_ROWS * outputs)).clamp(1, TRIES);
+        // Sums that differ in their last bits round to the same 16-bit number most of the time: several tries.
+        let tries = (0..tries).map(|key| noise(&[1, CHECKED_ROWS, inputs], dtype, 100 + key as u64));
+        let (linear, tries) = (self.clone(), tries.collect::<Result<Vec<_>>>()?);
+        Ok(Box::new(move |from, to, gathered| {
+            let outs = tries.iter().map(|x| linear.product(&slice(x, 1, from, to)?, gathered));
+            Ok(ops::concatenate(&outs.collect::<Result<Vec<_>>>()?, 2)?)
+        }))
+    }
+
+    /// The shape of the weights as they are stored, packed or not.
+    pub(super) fn packed_shape(&self) -> &[i32] {
+        match self {
+            Linear::Dense { weight } | Linear::Quantized { weight, .. } => weight.shape(),
         }
     }
 

@@ -7,6 +7,7 @@ mod gated_delta;
 mod linear;
 mod metal;
 mod moe;
+pub mod rows;
 
 pub use attention::attention;
 pub use conv::{causal_conv, conv_carried, conv_window};
@@ -18,6 +19,7 @@ use mlx_rs::{Array, Dtype, ops};
 
 use crate::Result;
 
+pub(crate) use attention::checked_keys;
 pub(crate) use ffi::{slice, slice_update};
 
 /// `x / sqrt(mean(x²) + eps) * weight` over the last axis; reduced in f32, in `x`'s type.

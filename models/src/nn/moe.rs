@@ -2,6 +2,7 @@
 
 use mlx_rs::{Array, Dtype, ops};
 
+use super::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
 use super::{Linear, STEP_MODE_ROWS, ffi, silu, slice};
 use crate::Result;
 
@@ -12,7 +13,7 @@ pub fn top_k(scores: &Array, k: i32) -> Result<Array> {
 }
 
 /// `n` gated MLPs: weights `[n, out, in]` each.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Experts {
     gate: Linear,
     up: Linear,
@@ -45,6 +46,49 @@ impl Experts {
 
     /// `sum_k weights_k * expert_k(x)`: `x` `[1, L, H]`, `indices` and `weights` `[1, L, k]`.
     pub fn forward(&self, x: &Array, indices: &Array, weights: &Array) -> Result<Array> {
+        let (rows, chosen, dtype) = (x.shape()[1], indices.shape()[2], x.dtype());
+        let run = |from, to, _| {
+            let cut = |a: &Array| {
+                if to - from == rows {
+                    Ok(a.clone())
+                } else {
+                    slice(a, 1, from, to)
+                }
+            };
+            self.part(&cut(x)?, &cut(indices)?, &cut(weights)?)
+        };
+        in_rows(self.op(chosen, dtype), rows, false, &run, || self.probe(chosen, dtype))
+    }
+
+    fn op(&self, chosen: i32, dtype: Dtype) -> Op {
+        let (up, down) = (self.up.packed_shape(), self.down.packed_shape());
+        Op::Experts {
+            count: up[0],
+            chosen,
+            inputs: down[1],
+            width: up[1],
+            spec: self.up.spec(),
+            dtype,
+        }
+    }
+
+    /// Rows that go to experts spread over all of them, neighbours sharing some.
+    fn probe(&self, chosen: i32, dtype: Dtype) -> Result<Probe> {
+        let Op::Experts { count, inputs, .. } = self.op(chosen, dtype) else {
+            return Err(crate::Error::backend("experts without a shape"));
+        };
+        let x = noise(&[1, CHECKED_ROWS, inputs], dtype, 11)?;
+        let places = (0..CHECKED_ROWS * chosen).map(|i| ((i / chosen) * (chosen / 2 + 1) + i % chosen) % count);
+        let indices = Array::from_slice(&places.collect::<Vec<i32>>(), &[1, CHECKED_ROWS, chosen]);
+        let weights = ops::softmax_axis(noise(&[1, CHECKED_ROWS, chosen], Dtype::Float32, 12)?, -1, true)?;
+        let (experts, weights) = (self.clone(), weights.as_dtype(dtype)?);
+        Ok(Box::new(move |from, to, _| {
+            let cut = |a: &Array| slice(a, 1, from, to);
+            experts.part(&cut(&x)?, &cut(&indices)?, &cut(&weights)?)
+        }))
+    }
+
+    fn part(&self, x: &Array, indices: &Array, weights: &Array) -> Result<Array> {
         let (rows, hidden) = (x.shape()[1], x.shape()[2]);
         let k = indices.shape()[2];
         let sorted = rows > STEP_MODE_ROWS;

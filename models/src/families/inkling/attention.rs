@@ -8,7 +8,8 @@ use super::sconv::ShortConv;
 use crate::Result;
 use crate::cache::LayerCache;
 use crate::checkpoint::Weights;
-use crate::nn::{Linear, rms_norm, scalar, slice, zero};
+use crate::nn::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
+use crate::nn::{Linear, checked_keys, rms_norm, scalar, slice, zero};
 
 /// Score of a key that is not seen.
 const HIDDEN: f32 = -1e30;
@@ -26,6 +27,11 @@ pub(super) struct Band {
     hidden: Array,
     /// Factor of queries and biases, `[1, 1, L, 1]`.
     tau: Option<Array>,
+    /// What it was made of.
+    offset: i32,
+    shape: AttentionShape,
+    scaling: Option<LogScaling>,
+    dtype: Dtype,
 }
 
 impl Band {
@@ -65,7 +71,16 @@ impl Band {
             far,
             hidden,
             tau: tau.transpose()?,
+            offset,
+            shape,
+            scaling,
+            dtype,
         })
+    }
+
+    /// The band of rows `from..to` alone.
+    fn part(&self, from: i32, to: i32) -> Result<Self> {
+        Self::new(self.offset + from, to - from, self.shape, self.scaling, self.dtype)
     }
 
     /// The additive mask `[1, Hq, L, S]` from the biases by distance, `[1, Hq, L, extent]`.
@@ -166,32 +181,85 @@ impl Attention {
         let q_heads = rms_norm(&split(&part(0, q)?, heads, head_dim)?, Some(&self.q_norm), self.eps)?;
         let k_heads = rms_norm(&split(&k, kv_heads, head_dim)?, Some(&self.k_norm), self.eps)?;
         let v_heads = split(&v, kv_heads, head_dim)?.swap_axes(1, 2)?;
-        // 3. Biases by distance, one table a row and head.
+        // 3. Attend to what the band sees, with biases by distance.
         let r = split(&part(q + 2 * kv, heads * self.d_rel)?, heads, self.d_rel)?;
-        let mask = band.mask(&r.matmul(&self.rel_proj)?.swap_axes(1, 2)?)?; // [1, Hq, L, S]
-        // 4. Attend to what the band sees.
-        let mut q_heads = q_heads.swap_axes(1, 2)?; // [1, Hq, L, D]
-        if let Some(tau) = &band.tau {
-            q_heads = q_heads.multiply(tau)?;
-        }
         let (keys, values) = cache.kv.append(&k_heads.swap_axes(1, 2)?, &v_heads)?;
-        let seen = |a: &Array| slice(a, 2, band.first, a.shape()[2]);
-        let out = scaled_dot_product_attention(
-            &q_heads,
-            seen(&keys)?,
-            seen(&values)?,
-            1.0 / head_dim as f32, // not the root
-            ScaledDotProductAttentionMask::Array(&mask),
-            None,
-        )?;
+        let op = Op::Attention {
+            heads,
+            kv_heads,
+            head_dim,
+            window: Some(self.shape.extent),
+            dtype: x.dtype(),
+        };
+        let held = keys.shape()[2];
+        let run = |from, to, _| {
+            if to - from == rows {
+                return attend(&q_heads, &r, &keys, &values, &self.rel_proj, band);
+            }
+            let cut = |a: &Array| slice(a, 1, from, to);
+            let seen = |a: &Array| slice(a, 2, 0, held - rows + to);
+            let band = band.part(from, to)?;
+            attend(
+                &cut(&q_heads)?,
+                &cut(&r)?,
+                &seen(&keys)?,
+                &seen(&values)?,
+                &self.rel_proj,
+                &band,
+            )
+        };
+        let out = in_rows(op, rows, false, &run, || self.probe(band))?;
         // 5. Project back.
-        let out = out.swap_axes(1, 2)?.reshape(&[1, rows, heads * head_dim])?;
+        let out = out.reshape(&[1, rows, heads * head_dim])?;
         let windows = Windows {
             k: k_window,
             v: v_window,
         };
         Ok((self.o_proj.forward(&out)?, windows))
     }
+
+    /// The same attention on made-up numbers, after different numbers of keys.
+    fn probe(&self, band: &Band) -> Result<Probe> {
+        let (shape, scaling, dtype) = (self.shape, band.scaling, band.dtype);
+        let rows = CHECKED_ROWS;
+        let most = checked_keys().iter().max().copied().unwrap_or_default() + rows;
+        let q = noise(&[1, rows, shape.heads, shape.head_dim], dtype, 13)?;
+        let r = noise(&[1, rows, shape.heads, self.d_rel], dtype, 14)?;
+        let keys = noise(&[1, shape.kv_heads, most, shape.head_dim], dtype, 15)?;
+        let values = noise(&[1, shape.kv_heads, most, shape.head_dim], dtype, 16)?;
+        let rel_proj = self.rel_proj.clone();
+        Ok(Box::new(move |from, to, _| {
+            let mut outs = Vec::new();
+            for &before in checked_keys() {
+                let band = Band::new(before + from, to - from, shape, scaling, dtype)?;
+                let held = |a: &Array| slice(a, 2, 0, before + to);
+                let cut = |a: &Array| slice(a, 1, from, to);
+                outs.push(attend(
+                    &cut(&q)?,
+                    &cut(&r)?,
+                    &held(&keys)?,
+                    &held(&values)?,
+                    &rel_proj,
+                    &band,
+                )?);
+            }
+            Ok(ops::concatenate(&outs, 3)?)
+        }))
+    }
+}
+
+/// Queries `[1, L, Hq, D]` and relative queries `[1, L, Hq, d_rel]` on everything held `[1, Hk, S, D]`: `[1, L, Hq, D]`.
+fn attend(q: &Array, r: &Array, keys: &Array, values: &Array, rel_proj: &Array, band: &Band) -> Result<Array> {
+    let mask = band.mask(&r.matmul(rel_proj)?.swap_axes(1, 2)?)?; // [1, Hq, L, S]
+    let mut queries = q.swap_axes(1, 2)?; // [1, Hq, L, D]
+    if let Some(tau) = &band.tau {
+        queries = queries.multiply(tau)?;
+    }
+    let seen = |a: &Array| slice(a, 2, band.first, a.shape()[2]);
+    let scale = 1.0 / q.shape()[3] as f32; // not the root
+    let mask = ScaledDotProductAttentionMask::Array(&mask);
+    let out = scaled_dot_product_attention(&queries, seen(keys)?, seen(values)?, scale, mask, None)?;
+    Ok(out.swap_axes(1, 2)?)
 }
 
 /// One matrix of all rows where they are packed alike; a row's product does not depend on its neighbours.

@@ -180,6 +180,7 @@ impl Block {
 
 impl family::Drafter<Target> for Drafter {
     type State = State;
+    type Mark = (Snapshot, Vec<Option<Array>>);
 
     fn block_size(&self) -> usize {
         self.block_size
@@ -249,6 +250,27 @@ impl family::Drafter<Target> for Drafter {
         let tokens = Array::from_slice(&tokens, &[1, n]);
         self.absorb(target, &mut state, &tokens, &hidden.rows(0, n)?)?;
         Ok(state)
+    }
+
+    fn mark(&self, state: &State) -> Self::Mark {
+        (state.cache.snapshot(), state.last.clone())
+    }
+
+    fn back(&self, state: &mut State, (snapshot, last): &Self::Mark) {
+        state.cache.restore(snapshot);
+        state.last.clone_from(last);
+        state.before = None;
+    }
+
+    fn fork(&self, state: &State, mark: &Self::Mark) -> Result<State> {
+        let mut fork = State {
+            wiring: state.wiring,
+            cache: state.cache.copy(i32::MAX)?,
+            last: Vec::new(),
+            before: None,
+        };
+        self.back(&mut fork, mark);
+        Ok(fork)
     }
 
     fn arrays<'s>(&self, state: &'s State) -> Vec<&'s Array> {

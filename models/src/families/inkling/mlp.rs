@@ -76,7 +76,7 @@ impl Dense {
 #[derive(Debug)]
 pub(super) struct Moe {
     /// `[E + shared, H]`, f32: routing decides which numbers are computed at all.
-    gate: Array,
+    gate: Linear,
     /// Added to the routed experts' scores when choosing, never to their weights: `[E]`, f32.
     correction: Array,
     global_scale: Array,
@@ -102,7 +102,7 @@ impl Moe {
             Dtype::Float32,
         )?;
         Ok(Self {
-            gate: w.settle(gate.transpose_axes(&[1, 0])?)?,
+            gate: dense(gate),
             correction: w.take_as(&at("e_score_correction_bias"), &[routed], Dtype::Float32)?,
             global_scale: w.take_as(&at("global_scale"), &[1], Dtype::Float32)?,
             experts: match layout {
@@ -120,7 +120,7 @@ impl Moe {
         let (rows, c) = (x.shape()[1], self.config);
         let (routed, shared, k) = (c.n_routed_experts, c.n_shared_experts, c.num_experts_per_tok);
         // 1. Choose by sigmoid and correction, in f32; lower index first among equals.
-        let scores = x.as_dtype(Dtype::Float32)?.matmul(&self.gate)?; // [1, L, E + shared]
+        let scores = self.gate.forward(&x.as_dtype(Dtype::Float32)?)?; // [1, L, E + shared]
         let routed_scores = slice(&scores, 2, 0, routed)?;
         let indices = top_k(&ops::sigmoid(&routed_scores)?.add(&self.correction)?, k)?; // [1, L, k]
         // 2. Weigh chosen and shared ones together: softmax of log sigmoid of the plain scores.

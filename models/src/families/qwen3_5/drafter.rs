@@ -7,7 +7,7 @@ use super::config::{Config, LayerKind};
 use super::head;
 use super::layer::Layer;
 use super::target::Target;
-use crate::cache::Cache;
+use crate::cache::{Cache, Snapshot};
 use crate::checkpoint::{Checkpoint, Fields};
 use crate::family::{self, Hidden, LoadOptions, Pick, Target as _, same};
 use crate::nn::{Linear, rms_norm};
@@ -103,6 +103,7 @@ impl Drafter {
 
 impl family::Drafter<Target> for Drafter {
     type State = State;
+    type Mark = (Snapshot, Option<Array>);
 
     fn block_size(&self) -> usize {
         self.block_size
@@ -152,6 +153,26 @@ impl family::Drafter<Target> for Drafter {
         let rows = hidden.rows(keep as i32, kept.len() as i32 + 1)?;
         self.absorb(target, &mut state, &tokens, &rows)?;
         Ok(state)
+    }
+
+    fn mark(&self, state: &State) -> Self::Mark {
+        (state.cache.snapshot(), state.seed.clone())
+    }
+
+    fn back(&self, state: &mut State, (snapshot, seed): &Self::Mark) {
+        state.cache.restore(snapshot);
+        state.seed.clone_from(seed);
+        state.appended = 0;
+    }
+
+    fn fork(&self, state: &State, mark: &Self::Mark) -> Result<State> {
+        let mut fork = State {
+            cache: state.cache.copy(mark.0.len())?,
+            seed: None,
+            appended: 0,
+        };
+        self.back(&mut fork, mark);
+        Ok(fork)
     }
 
     fn arrays<'s>(&self, state: &'s State) -> Vec<&'s Array> {

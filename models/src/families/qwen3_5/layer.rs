@@ -129,7 +129,7 @@ impl Attention {
         let (keys, values) = cache.kv.append(&k, &v.swap_axes(1, 2)?)?;
         let out = nn::attention(&q, &keys, &values, (d as f32).powf(-0.5))?;
         // 5. Gate and project.
-        let out = out.swap_axes(1, 2)?.reshape(&[1, rows, self.heads * d])?;
+        let out = out.reshape(&[1, rows, self.heads * d])?;
         self.o_proj.forward(&out.multiply(ops::sigmoid(&gate)?)?)
     }
 }
@@ -231,6 +231,6 @@ impl GatedDelta {
 /// The state after the first `keep` rows of a block, recomputed from its capture and the state before it.
 pub(super) fn delta_state(capture: &DeltaCapture, before: &[Array], keep: i32) -> Result<Vec<Array>> {
     let kernel = capture.window.shape()[1] - capture.inputs.rows() + 1;
-    let (_, state) = nn::gated_delta(&capture.inputs.prefix(keep)?, before.get(1))?;
+    let (_, state) = nn::gated_delta(&capture.inputs.rows_of(0, keep)?, before.get(1))?;
     Ok(vec![nn::conv_carried(&capture.window, keep, kernel)?, state])
 }
