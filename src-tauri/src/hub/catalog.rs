@@ -1,0 +1,1 @@
+//! Pairs of models and drafters that are known to fit.
