@@ -79,11 +79,12 @@ export const setToken = (token: string): Promise<TokenSource> => invoke("set_tok
 export const clearToken = (): Promise<TokenSource> => invoke("clear_token");
 
 /** Folders dragged over the window: whether one is over it, then what was dropped. */
-export const followDrops = (onDrop: (event: { over: boolean } | { paths: string[] }) => void): Promise<unknown> =>
-  getCurrentWebview().onDragDropEvent(({ payload }) => {
+export async function followDrops(onDrop: (event: { over: boolean } | { paths: string[] }) => void): Promise<void> {
+  await getCurrentWebview().onDragDropEvent(({ payload }) => {
     if (payload.type === "drop") onDrop({ paths: payload.paths });
     else onDrop({ over: payload.type !== "leave" });
   });
+}
 
 export const getSettings = (): Promise<Settings> => invoke("get_settings");
 export const updateSettings = (settings: Settings): Promise<Settings> => invoke("update_settings", { settings });
