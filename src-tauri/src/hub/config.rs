@@ -93,14 +93,95 @@ impl HubConfig {
             max_wait: Duration::from_secs(10 * 60),
             network_wait: Duration::from_secs(24 * 60 * 60),
             user_agent: format!("slipstream/{}", env!("CARGO_PKG_VERSION")),
-            disk_free: Arc::new(|_path| None),
+            disk_free: Arc::new(super::cache::disk_free),
         }
     }
 
-    /// What the environment says, as for the hub's own clients: `HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN`,
+    /// What the environment says, as to the hub's own clients: `HF_HOME`, `HF_HUB_CACHE`, `HF_ENDPOINT`, `HF_TOKEN`,
     /// `HF_TOKEN_PATH`, `HF_HUB_OFFLINE`.
     #[must_use]
     pub fn from_env() -> Self {
-        HubConfig::at("https://huggingface.co", Path::new("."))
+        let mut config = HubConfig::from_variables(|name| std::env::var(name).ok());
+        config.token = super::token::resolve(&config.home);
+        config
+    }
+
+    /// All but the token.
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name| variable(name).filter(|value| !value.is_empty());
+        let user = || {
+            let folder = set("HOME").or_else(|| set("USERPROFILE"));
+            PathBuf::from(folder.unwrap_or_else(|| ".".to_owned()))
+        };
+        let expand = |value: String| match value.strip_prefix("~/") {
+            Some(rest) => user().join(rest),
+            None => PathBuf::from(value),
+        };
+        let home = match (set("HF_HOME"), set("XDG_CACHE_HOME")) {
+            (Some(home), _) => expand(home),
+            (None, Some(cache)) => expand(cache).join("huggingface"),
+            (None, None) => user().join(".cache").join("huggingface"),
+        };
+        let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".to_owned());
+        let mut config = HubConfig::at(&endpoint, &home);
+        if let Some(cache) = set("HF_HUB_CACHE").or_else(|| set("HUGGINGFACE_HUB_CACHE")) {
+            config.cache_dir = expand(cache);
+        }
+        config.offline = ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().any(|name| {
+            set(name).is_some_and(|value| ["1", "on", "yes", "true"].contains(&value.to_ascii_lowercase().as_str()))
+        });
+        config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[(&str, &str)]) -> HubConfig {
+        HubConfig::from_variables(|name| {
+            let pair = pairs.iter().find(|(key, _)| *key == name);
+            pair.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_moves_home_cache_and_endpoint() {
+        let plain = with(&[("HOME", "/u")]);
+        assert_eq!(plain.home, Path::new("/u/.cache/huggingface"));
+        assert_eq!(plain.cache_dir, Path::new("/u/.cache/huggingface/hub"));
+        assert_eq!(
+            (plain.endpoint.as_str(), plain.offline),
+            ("https://huggingface.co", false)
+        );
+        assert_eq!(
+            with(&[("XDG_CACHE_HOME", "/x")]).cache_dir,
+            Path::new("/x/huggingface/hub")
+        );
+        let both = with(&[("HF_HOME", "~/h"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/u")]);
+        assert_eq!(both.cache_dir, Path::new("/u/h/hub"));
+        let moved = with(&[
+            ("HF_HOME", "/h"),
+            ("HUGGINGFACE_HUB_CACHE", "/old"),
+            ("HF_HUB_CACHE", "/new"),
+        ]);
+        assert_eq!(
+            (moved.home.as_path(), moved.cache_dir.as_path()),
+            (Path::new("/h"), Path::new("/new"))
+        );
+        assert_eq!(with(&[("HF_ENDPOINT", "http://hub:1/")]).endpoint, "http://hub:1");
+        assert_eq!(with(&[("HF_ENDPOINT", "")]).endpoint, "https://huggingface.co");
+        let offline = |value| with(&[("HF_HUB_OFFLINE", value)]).offline;
+        assert!(offline("1") && offline("True") && !offline("0") && !offline(""));
+    }
+
+    #[test]
+    fn a_secret_prints_as_dots() {
+        let secret = Secret::new(" hf_secret\n").unwrap();
+        assert_eq!(
+            (secret.reveal(), format!("{secret:?}").as_str()),
+            ("hf_secret", "Secret(…)")
+        );
+        assert!(Secret::new(" \n").is_none());
     }
 }

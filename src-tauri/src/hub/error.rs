@@ -43,9 +43,9 @@ pub enum HubError {
         message: String,
     },
     /// Too many requests.
-    #[error("the hub wants fewer requests: it asks to wait {seconds} s")]
+    #[error("the hub wants fewer requests{}", if *.seconds > 0 { format!(": it asks to wait {seconds} s") } else { String::new() })]
     RateLimited {
-        /// For how long.
+        /// For how long; 0 if it does not say.
         seconds: u64,
     },
     /// The hub or its file host has trouble.
@@ -216,7 +216,11 @@ pub enum HubError {
 }
 
 fn colon(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    }
 }
 
 fn free_bytes(free: &Option<u64>) -> String {
@@ -309,7 +313,9 @@ impl HubError {
             }
             HubError::Range { .. } => "download the whole file in place of a part",
             HubError::Changed { .. } => "start the download again to get the new version",
-            HubError::DiskFull { .. } => "free some space, or set HF_HOME to a folder on another disk; what was fetched is kept",
+            HubError::DiskFull { .. } => {
+                "free some space, or set HF_HOME to a folder on another disk; what was fetched is kept"
+            }
             HubError::Permission { .. } => "check who owns the folder, or set HF_HOME to one that you may write",
             HubError::Io { .. } => "check the disk, then try again",
             HubError::NoMatch { .. } => "patterns are matched against whole paths; * also crosses folders",
