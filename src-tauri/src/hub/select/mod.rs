@@ -138,7 +138,14 @@ fn no_collision(chosen: &[&RemoteFile]) -> Result<(), HubError> {
 /// Names as a message can show them, what is likely meant first: a long list is cut, and shards would fill it.
 fn names_for_reading(files: &[RemoteFile]) -> Vec<String> {
     let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    paths.sort_by_key(|path| (!is_allowed(path), path.matches('/').count(), path.contains("-of-"), *path));
+    paths.sort_by_key(|path| {
+        (
+            !is_allowed(path),
+            path.matches('/').count(),
+            path.contains("-of-"),
+            *path,
+        )
+    });
     paths.dedup();
     // A hostile name must not steer a terminal or turn the text around.
     paths.into_iter().map(|path| path.escape_debug().to_string()).collect()

@@ -214,9 +214,7 @@ fn names_that_are_one_on_a_mac_are_refused() {
 
 #[test]
 fn a_pattern_without_a_match_lists_what_is_there() {
-    let shards: Vec<String> = (1..=90)
-        .map(|n| format!("model-{n:05}-of-00090.safetensors"))
-        .collect();
+    let shards: Vec<String> = (1..=90).map(|n| format!("model-{n:05}-of-00090.safetensors")).collect();
     let mut paths: Vec<&str> = shards.iter().map(String::as_str).collect();
     paths.extend(["z/deep.json", "tokenizer.json", "a\u{202e}.json", "x.py"]);
     let error = failure(&paths, &["mtp-*", ""]);

@@ -102,7 +102,9 @@ impl TokenStore {
         };
         let shared = set(PATH_VARIABLE).map(PathBuf::from).map(|path| {
             let below = path.strip_prefix("~").ok().map(Path::to_path_buf);
-            below.and_then(|below| Some(PathBuf::from(set("HOME")?).join(below))).unwrap_or(path)
+            below
+                .and_then(|below| Some(PathBuf::from(set("HOME")?).join(below)))
+                .unwrap_or(path)
         });
         TokenStore {
             own: data_dir.map(Path::to_path_buf),
@@ -133,7 +135,10 @@ impl TokenStore {
         if self.switched_off {
             return (None, status);
         }
-        let variables = self.variables.iter().map(|(name, value)| Self::of_variable(name, value));
+        let variables = self
+            .variables
+            .iter()
+            .map(|(name, value)| Self::of_variable(name, value));
         let own = [Self::of_file, Self::of_keychain, Self::of_shared];
         for found in variables.chain(own.into_iter().map(|place| place(self))) {
             match found {
@@ -154,22 +159,31 @@ impl TokenStore {
         file::make_private(&path);
         let found = file::read(&path).transpose()?;
         let found = found.and_then(|text| usable(&text, &format!("`{}`", path.display())));
-        found.transpose().map(|found| found.map(|secret| (secret, TokenSource::File)))
+        found
+            .transpose()
+            .map(|found| found.map(|secret| (secret, TokenSource::File)))
     }
 
     fn of_keychain(&self) -> Found {
         if !self.own.as_ref()?.join(MARK).exists() {
             return None;
         }
-        let found = self.keychain.get().map_err(|e| format!("the keychain cannot be read: {e}"));
+        let found = self
+            .keychain
+            .get()
+            .map_err(|e| format!("the keychain cannot be read: {e}"));
         let found = found.transpose()?.and_then(|text| usable(&text, "the keychain"));
-        found.transpose().map(|found| found.map(|secret| (secret, TokenSource::Keychain)))
+        found
+            .transpose()
+            .map(|found| found.map(|secret| (secret, TokenSource::Keychain)))
     }
 
     fn of_variable(name: &'static str, value: &OsString) -> Found {
         // What is not text becomes a character that no token has.
         let found = usable(&value.to_string_lossy(), &format!("`{name}`"));
-        found.transpose().map(|found| found.map(|secret| (secret, TokenSource::Variable { name })))
+        found
+            .transpose()
+            .map(|found| found.map(|secret| (secret, TokenSource::Variable { name })))
     }
 
     fn of_shared(&self) -> Found {

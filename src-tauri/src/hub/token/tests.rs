@@ -14,7 +14,11 @@ struct Fake {
 impl Fake {
     fn ask(&self) -> Result<(), String> {
         *self.asked.lock().unwrap() += 1;
-        if *self.is_broken.lock().unwrap() { Err("there is none".to_owned()) } else { Ok(()) }
+        if *self.is_broken.lock().unwrap() {
+            Err("there is none".to_owned())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -126,7 +130,14 @@ fn the_places_are_asked_in_their_order() {
 fn switched_off_nothing_is_used() {
     let world = World::new();
     world.store(&[]).set("hf_own").unwrap();
-    for (value, is_off) in [("1", true), ("true", true), ("Yes", true), ("on", true), ("0", false), ("", false)] {
+    for (value, is_off) in [
+        ("1", true),
+        ("true", true),
+        ("Yes", true),
+        ("on", true),
+        ("0", false),
+        ("", false),
+    ] {
         let store = world.store(&[("HF_HUB_DISABLE_IMPLICIT_TOKEN", value), ("HF_TOKEN", "hf_env")]);
         assert_eq!(store.current().is_none(), is_off, "{value}");
         assert_eq!(store.status().switched_off, is_off, "{value}");
@@ -139,7 +150,10 @@ fn without_a_keychain_a_private_file_keeps_it() {
     world.broken(true);
     assert_eq!(world.store(&[]).set(" hf_own\n").unwrap(), TokenSource::File);
     let path = world.data().join("hub-token");
-    assert_eq!((std::fs::read(&path).unwrap(), mode(&path)), (b"hf_own".to_vec(), 0o600));
+    assert_eq!(
+        (std::fs::read(&path).unwrap(), mode(&path)),
+        (b"hf_own".to_vec(), 0o600)
+    );
     assert_eq!(token(&world.store(&[])).as_deref(), Some("hf_own"));
     assert_eq!(world.store(&[]).status().source, Some(TokenSource::File));
 
@@ -155,7 +169,10 @@ fn without_a_keychain_a_private_file_keeps_it() {
     world.store(&[]).set("hf_next").unwrap();
     assert_eq!(std::fs::read(&target).unwrap(), b"precious");
     assert!(std::fs::symlink_metadata(&path).unwrap().is_file());
-    assert_eq!((token(&world.store(&[])).as_deref(), mode(&path)), (Some("hf_next"), 0o600));
+    assert_eq!(
+        (token(&world.store(&[])).as_deref(), mode(&path)),
+        (Some("hf_next"), 0o600)
+    );
 
     world.broken(false);
     world.store(&[]).clear().unwrap();
@@ -170,7 +187,11 @@ fn the_last_one_entered_counts_wherever_it_is() {
     world.broken(true);
     assert_eq!(world.store(&[]).set("hf_second").unwrap(), TokenSource::File);
     world.broken(false);
-    assert_eq!(token(&world.store(&[])).as_deref(), Some("hf_second"), "the keychain has the first");
+    assert_eq!(
+        token(&world.store(&[])).as_deref(),
+        Some("hf_second"),
+        "the keychain has the first"
+    );
     assert_eq!(world.store(&[]).set("hf_third").unwrap(), TokenSource::Keychain);
     assert_eq!(token(&world.store(&[])).as_deref(), Some("hf_third"));
     assert_eq!(world.files(), ["hub-token.keychain"], "no copy stays in a file");
@@ -207,7 +228,10 @@ fn what_is_no_token_is_named_by_its_place_only() {
     for text in ["", " \n", "hf_two words", "hf_\u{fc}", "hf_\u{0}", &"x".repeat(5000)] {
         let failure = world.store(&[]).set(text).unwrap_err();
         assert_eq!(failure.kind(), "token");
-        assert!(!failure.to_string().contains("hf_") && failure.to_string().len() < 200, "{failure}");
+        assert!(
+            !failure.to_string().contains("hf_") && failure.to_string().len() < 200,
+            "{failure}"
+        );
     }
     assert!(world.files().is_empty());
     std::fs::write(world.home().join("token"), b"hf_\xff\xfe").unwrap();
@@ -231,7 +255,10 @@ fn what_cannot_be_read_is_told_and_passed_over() {
     let status = world.store(&[]).status();
     assert_eq!(status.source, None);
     assert_eq!(status.problems[0], "the keychain cannot be read: there is none");
-    assert!(status.problems[1].ends_with("cannot be read: it is not a file"), "{status:?}");
+    assert!(
+        status.problems[1].ends_with("cannot be read: it is not a file"),
+        "{status:?}"
+    );
     assert!(world.store(&[("HF_TOKEN_PATH", "/dev/zero")]).current().is_none());
     assert!(world.store(&[("HF_TOKEN", "hf_env")]).current().is_some());
 }
@@ -261,7 +288,11 @@ fn a_token_cannot_be_shown_by_mistake() {
     world.broken(true);
     world.store(&[]).set("hf_own_1234567").unwrap();
     let store = world.store(&[]);
-    let shown = format!("{:?} {}", store.current(), serde_json::to_string(&store.status()).unwrap());
+    let shown = format!(
+        "{:?} {}",
+        store.current(),
+        serde_json::to_string(&store.status()).unwrap()
+    );
     assert_eq!(
         shown,
         r#"Some(Secret(…)) {"source":{"kind":"file"},"switched_off":false,"problems":[]}"#

@@ -1,1 +1,0 @@
-//! Pairs of models and drafters that are known to fit.
