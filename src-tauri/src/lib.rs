@@ -8,6 +8,7 @@ pub mod hub;
 pub mod ipc;
 pub mod library;
 pub mod machine;
+pub mod offers;
 pub mod state;
 pub mod store;
 pub mod turn;

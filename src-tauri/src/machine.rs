@@ -8,7 +8,9 @@ const DISK_RESERVE: f64 = 2e9;
 /// Bytes of memory: in all, and what programs could take now.
 #[must_use]
 pub fn memory() -> (Option<f64>, Option<f64>) {
-    let mut system = sysinfo::System::new();
+    let Ok(mut system) = sysinfo::System::new() else {
+        return (None, None);
+    };
     system.refresh_memory();
     let read = |bytes: u64| (bytes > 0).then_some(bytes as f64);
     (read(system.total_memory()), read(system.available_memory()))

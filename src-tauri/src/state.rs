@@ -1,13 +1,15 @@
 //! What the window's commands and the terminal chat share.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use models::Engine;
 
 use crate::downloads::Downloads;
 use crate::error::Error;
+use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
-use crate::ipc::AppError;
+use crate::ipc::{AppError, CatalogView, TokenSource};
+use crate::offers;
 use crate::library::{Assets, Library, Places};
 use crate::store::{Store, data_dir};
 use crate::turn::Turns;
@@ -23,7 +25,7 @@ pub struct AppState {
     pub turns: Turns,
     /// Downloads, or why there can be none.
     downloads: Result<Downloads, AppError>,
-    hub_home: PathBuf,
+    tokens: TokenStore,
 }
 
 impl AppState {
@@ -36,7 +38,7 @@ impl AppState {
     /// The same in a folder of choice.
     pub async fn open_in(data_dir: &Path, assets: Assets) -> Result<Self, AppError> {
         let config = HubConfig::from_env();
-        let places = Places::on_this_machine(config.cache_dir.clone(), config.heads_dir(data_dir));
+        let places = Places::on_this_machine(config.cache_dir.clone(), data_dir.join("heads"));
         Self::open_with(data_dir, assets, config, places).await
     }
 
@@ -49,13 +51,18 @@ impl AppState {
     ) -> Result<Self, AppError> {
         let store = Store::open(data_dir).await?;
         let engine = Engine::start();
-        let catalogue = catalog::pairs();
+        let catalogue = offers::known_pairs();
         let library = Library::new(engine.clone(), store.clone(), assets, places, catalogue);
         let turns = Turns::new(engine, store.clone(), library.clone());
-        let hub_home = config.home.clone();
+        let tokens = TokenStore::new(data_dir, &config.home);
         // Without a hub there are still the models that are here.
         let downloads = match Hub::new(config) {
-            Ok(hub) => Downloads::open(hub, store.clone(), library.clone(), turns.clone()).await,
+            Ok(hub) => {
+                // The keychain may take its time, and may ask the person: nobody waits for it here.
+                let (tokens, with_token) = (tokens.clone(), hub.clone());
+                tokio::task::spawn_blocking(move || with_token.set_token(tokens.current()));
+                Downloads::open(hub, store.clone(), library.clone(), turns.clone()).await
+            }
             Err(error) => Err(error.into()),
         };
         Ok(AppState {
@@ -63,13 +70,55 @@ impl AppState {
             library,
             turns,
             downloads,
-            hub_home,
+            tokens,
         })
     }
 
     /// The downloads, or why there can be none.
     pub fn downloads(&self) -> Result<&Downloads, AppError> {
         self.downloads.as_ref().map_err(Clone::clone)
+    }
+
+    /// The catalogue as this machine sees it. Nothing is asked of the hub.
+    pub async fn catalog(&self) -> Result<CatalogView, AppError> {
+        let config = self.downloads()?.hub().config().clone();
+        let shelf = self.library.shelf().await?;
+        Ok(tokio::task::spawn_blocking(move || offers::view(&config, &shelf.models)).await?)
+    }
+
+    /// Where the access token comes from.
+    pub async fn token_status(&self) -> Result<TokenSource, AppError> {
+        let tokens = self.tokens.clone();
+        let status = tokio::task::spawn_blocking(move || tokens.status()).await?;
+        Ok(match status.source {
+            None => TokenSource::None,
+            Some(token::TokenSource::Variable { .. }) => TokenSource::Environment,
+            Some(token::TokenSource::Shared { .. }) => TokenSource::HubFile,
+            Some(token::TokenSource::Keychain) => TokenSource::Keychain,
+            Some(token::TokenSource::File) => TokenSource::File,
+        })
+    }
+
+    /// Keeps an access token and uses it from now on.
+    pub async fn set_token(&self, text: &str) -> Result<TokenSource, AppError> {
+        let (tokens, text) = (self.tokens.clone(), text.to_owned());
+        tokio::task::spawn_blocking(move || tokens.set(&text)).await??;
+        self.use_token().await
+    }
+
+    /// Forgets the token that was kept here. One of the environment or of other tools is used then.
+    pub async fn clear_token(&self) -> Result<TokenSource, AppError> {
+        let tokens = self.tokens.clone();
+        tokio::task::spawn_blocking(move || tokens.clear()).await??;
+        self.use_token().await
+    }
+
+    async fn use_token(&self) -> Result<TokenSource, AppError> {
+        if let Ok(downloads) = &self.downloads {
+            let tokens = self.tokens.clone();
+            downloads.hub().set_token(tokio::task::spawn_blocking(move || tokens.current()).await?);
+        }
+        self.token_status().await
     }
 
     /// Ends a running reply and keeps what there is of it; downloads stop, and go on from there another time.

@@ -536,13 +536,13 @@ wanted: Wanted,
  */
 note: string | null, 
 /**
- * Quantization in words.
+ * Quantization in words, where stated.
  */
-quantization: string, 
+quantization: string | null, 
 /**
- * Its licence.
+ * Its licence, where stated.
  */
-licence: string, 
+licence: string | null, 
 /**
  * Bytes to download, where the catalogue knows them.
  */

@@ -88,10 +88,10 @@ pub struct CatalogPair {
     pub wanted: Wanted,
     /// A sentence about it.
     pub note: Option<String>,
-    /// Quantization in words.
-    pub quantization: String,
-    /// Its licence.
-    pub licence: String,
+    /// Quantization in words, where stated.
+    pub quantization: Option<String>,
+    /// Its licence, where stated.
+    pub licence: Option<String>,
     /// Bytes to download, where the catalogue knows them.
     pub download_bytes: Option<f64>,
     /// Whether sizes and revisions were checked against the hub.
