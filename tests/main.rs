@@ -22,6 +22,7 @@ mod hub_heads;
 mod inkling;
 mod inkling_checkpoints;
 mod inventory;
+mod library;
 mod parity;
 mod refusals;
 mod requantized;

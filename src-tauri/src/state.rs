@@ -6,6 +6,7 @@ use models::Engine;
 
 use crate::downloads::Downloads;
 use crate::error::Error;
+use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
 use crate::ipc::{AppError, CatalogView, TokenSource};
@@ -38,7 +39,7 @@ impl AppState {
     /// The same in a folder of choice.
     pub async fn open_in(data_dir: &Path, assets: Assets) -> Result<Self, AppError> {
         let config = HubConfig::from_env();
-        let places = Places::on_this_machine(config.cache_dir.clone(), data_dir.join("heads"));
+        let places = Places::on_this_machine(config.cache_dir.clone(), head::heads_dir(&config.home));
         Self::open_with(data_dir, assets, config, places).await
     }
 

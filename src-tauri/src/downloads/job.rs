@@ -7,7 +7,7 @@ use crate::ipc::{Download, DownloadPhase, Wanted};
 /// The window hears of progress this often at most.
 const TELL: Duration = Duration::from_millis(200);
 /// Progress is kept this often, for the next start's list.
-const SAVE: Duration = Duration::from_secs(5);
+const SAVE: Duration = Duration::from_secs(2);
 
 /// A download and how to stop it.
 pub(super) struct Job {

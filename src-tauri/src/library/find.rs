@@ -118,10 +118,22 @@ impl Walk<'_> {
         }
     }
 
-    /// Other programs keep `OWNER/NAME` folders; the cutter of heads too.
+    /// Other programs keep `OWNER/NAME` folders, heads that were cut out lie in `OWNER--NAME/COMMIT`.
     fn describe(&self, dir: &Path) -> Found {
         let below = dir.strip_prefix(&self.place.dir).unwrap_or(Path::new(""));
         let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        if let ([folder, commit], ModelPlace::Heads) = (parts.as_slice(), self.place.kind) {
+            let repo = folder.replacen("--", "/", 1);
+            return Found {
+                dir: dir.to_owned(),
+                place: ModelPlace::Heads,
+                name: repo.clone(),
+                repo: Some(repo),
+                commit: Some(commit.clone()),
+                cached_in: None,
+                bare: false,
+            };
+        }
         let repo = match parts.as_slice() {
             [owner, name, ..] => Some(format!("{owner}/{name}")),
             _ => None,

@@ -147,17 +147,6 @@ impl Library {
         }
     }
 
-    /// The built-in model and the folders that were loaded before and are still there.
-    pub async fn list(&self) -> Result<Vec<LocalModel>, AppError> {
-        let remembered = self.store.remembered_models().await?;
-        let folders = remembered.iter().filter(|known| Path::new(&known.path).is_dir());
-        let builtin = self.assets.describe(BUILTIN, None).ok();
-        Ok(builtin
-            .into_iter()
-            .chain(folders.filter_map(|known| self.assets.describe(&known.path, known.drafter.as_deref()).ok()))
-            .collect())
-    }
-
     /// All checkpoints on this machine, each as the loader judges it.
     pub async fn shelf(&self) -> Result<ShelfView, AppError> {
         let places = self.all_places().await?;
