@@ -16,6 +16,7 @@ mod cli;
 mod engine;
 mod fp8;
 mod heads;
+mod hub;
 // Here and not in `hub`: it needs the engine, which the other tests of the hub do without.
 #[path = "hub/heads.rs"]
 mod hub_heads;
