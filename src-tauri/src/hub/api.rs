@@ -3,7 +3,9 @@
 //! `hf-hub` asks about repositories and searches. The tree is read here: `hf-hub` 1.0 loses the content hash of large
 //! files in it, and that hash is what names and checks them.
 
+use std::error::Error as _;
 use std::future::Future;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -21,6 +23,9 @@ use super::{CancelToken, Hub, HubConfig, HubError, Listing, RemoteFile, RepoId, 
 const MOST_PAGES: usize = 100;
 /// Bytes of one page.
 const LONGEST_PAGE: usize = 32 << 20;
+
+/// The client that was used last, and whose token it has.
+pub(super) type LastClient = Option<(Option<Secret>, HFClient)>;
 
 /// An entry of a tree.
 #[derive(Deserialize)]
@@ -194,7 +199,7 @@ impl Hub {
                 None => self.http().token_for(repo),
             };
             let sent = token.is_some();
-            let client = api_client(config, token)?;
+            let client = self.client_of_api(token)?;
             let asked = tokio::select! {
                 () = cancel.cancelled() => return Err(HubError::Cancelled { kept: 0 }),
                 asked = tokio::time::timeout(config.connect_timeout + 3 * config.stall, call(client)) => asked,
@@ -227,6 +232,9 @@ impl Hub {
     /// What an error of `hf-hub` means.
     fn meaning(&self, error: HFError, repo: Option<&RepoId>, what: &str, token_sent: bool) -> Failure {
         let status = match &error {
+            HFError::Request { source, .. } if is_no_json(source) => {
+                return Failure::Fatal(answer(what, "it is not what the hub answers"));
+            }
             HFError::Request { source, .. } => return no_answer(source, self.host(), what, true),
             HFError::RateLimited { retry_after, .. } => {
                 return Failure::Miss(Miss {
@@ -234,7 +242,7 @@ impl Hub {
                         seconds: retry_after.map_or(0, |wait| wait.as_secs()),
                     },
                     wait: *retry_after,
-                    gone: false,
+                    gone: None,
                 });
             }
             HFError::Http { context }
@@ -277,7 +285,7 @@ impl Hub {
                     },
                 },
                 wait: None,
-                gone: false,
+                gone: None,
             }),
             _ => Failure::Fatal(HubError::Server {
                 what: what.to_owned(),
@@ -322,6 +330,19 @@ impl Hub {
         tokio::select! {
             () = cancel.cancelled() => Err(HubError::Cancelled { kept: 0 }),
             () = tokio::time::sleep(pause) => Ok(()),
+        }
+    }
+
+    /// One client for as long as the token stays the same: setting one up reads the system's certificates.
+    fn client_of_api(&self, token: Option<Secret>) -> Result<HFClient, HubError> {
+        let mut kept = self.inner.api.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((of, client)) if *of == token => Ok(client.clone()),
+            _ => {
+                let client = api_client(self.config(), token.clone())?;
+                *kept = Some((token, client.clone()));
+                Ok(client)
+            }
         }
     }
 
@@ -386,6 +407,18 @@ fn next_page(link: &str) -> Option<&str> {
         let address = address.trim().strip_prefix('<')?.strip_suffix('>')?;
         relation.replace('"', "").contains("rel=next").then_some(address)
     })
+}
+
+/// Whether an answer came whole but was something else, such as a page to sign in to a network.
+fn is_no_json(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(inner) = source {
+        if inner.is::<serde_json::Error>() {
+            return true;
+        }
+        source = inner.source();
+    }
+    false
 }
 
 fn is_gated(value: Option<&serde_json::Value>) -> bool {

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::Semaphore;
 
 use super::cache::RepoCache;
 use super::fetch::Job;
@@ -76,7 +77,7 @@ impl Hub {
         progress: &(dyn Fn(Progress) + Send + Sync),
         cancel: &CancelToken,
     ) -> Result<Vec<FetchedPart>, HubError> {
-        let tracker = Tracker::new(plan.parts.iter().flat_map(queue).collect());
+        let tracker = Tracker::new(plan.parts.iter().flat_map(|part| self.queue(part)).collect());
         // Also stops what runs when this call is dropped; it is not the person's own stop.
         let stop = cancel.child_token();
         let _stopped_when_dropped = stop.clone().drop_guard();
@@ -119,14 +120,9 @@ impl Hub {
             heads.push(part.head.as_ref().map(|_| index));
             index += usize::from(part.head.is_some());
         }
-        let mut running = stream::iter(&jobs)
-            .map(|job| async move {
-                if self.config().offline {
-                    return self.there(job);
-                }
-                self.fetch(job, stop).await
-            })
-            .buffer_unordered(self.config().concurrency.max(1));
+        let limit = Semaphore::new(self.config().concurrency.max(1));
+        // In place of a stream's own limit: that one's futures cannot be sent to another thread.
+        let mut running: FuturesUnordered<_> = jobs.iter().map(|job| self.one(job, &limit, stop)).collect();
         // The first failure ends the others, which takes a moment: they put away what came.
         let mut failed = None;
         while let Some(result) = running.next().await {
@@ -166,6 +162,14 @@ impl Hub {
             });
         }
         Ok(fetched)
+    }
+
+    async fn one(&self, job: &Job<'_>, limit: &Semaphore, stop: &CancelToken) -> Result<(), HubError> {
+        let _turn = limit.acquire().await.map_err(|_| HubError::Task)?;
+        match self.config().offline {
+            true => self.there(job),
+            false => self.fetch(job, stop).await,
+        }
     }
 
     /// Offline: a file is in its snapshot or it is missing.
@@ -224,6 +228,31 @@ impl Hub {
         sum
     }
 
+    /// The files of a part as they are now, which may be further than when they were planned.
+    fn queue(&self, part: &PlanPart) -> Vec<FileProgress> {
+        let cache = RepoCache::new(&self.config().cache_dir, &part.repo);
+        let file = |path: &str, done, total| FileProgress {
+            repo: part.repo.clone(),
+            path: path.to_owned(),
+            done,
+            total,
+            state: FileState::Queued,
+        };
+        let files = part.files.iter().map(|planned| {
+            let presence = cache.presence(&part.commit, &planned.file);
+            let now = PlanFile {
+                presence,
+                ..planned.clone()
+            };
+            file(&now.file.path, now.present(), now.file.size.unwrap_or(0))
+        });
+        let head = part
+            .head
+            .as_ref()
+            .map(|head| file(HEAD_NAME, head.present(), head.total()));
+        files.chain(head).collect()
+    }
+
     /// What the cache holds of a revision.
     pub(super) fn list_offline(&self, repo: &super::RepoId, revision: &str) -> Result<Listing, HubError> {
         let cache = RepoCache::new(&self.config().cache_dir, repo);
@@ -248,23 +277,6 @@ impl Hub {
             offline: true,
         })
     }
-}
-
-fn queue(part: &PlanPart) -> Vec<FileProgress> {
-    let file = |path: &str, done, total| FileProgress {
-        repo: part.repo.clone(),
-        path: path.to_owned(),
-        done,
-        total,
-        state: FileState::Queued,
-    };
-    let files = part.files.iter();
-    let files = files.map(|planned| file(&planned.file.path, planned.present(), planned.file.size.unwrap_or(0)));
-    let head = part
-        .head
-        .as_ref()
-        .map(|head| file(HEAD_NAME, head.present(), head.total()));
-    files.chain(head).collect()
 }
 
 /// Tells how far it is, at every change of state and now and then between. Never ends by itself.

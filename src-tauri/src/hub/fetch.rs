@@ -147,7 +147,7 @@ impl Hub {
                     Miss {
                         error,
                         wait,
-                        gone: false,
+                        gone: None,
                     }
                 }
                 Ended::Missed(miss) => miss,
@@ -358,7 +358,7 @@ fn missed(error: HubError) -> Ended {
     Ended::Missed(Miss {
         error,
         wait: None,
-        gone: false,
+        gone: None,
     })
 }
 

@@ -3,17 +3,18 @@
 use std::collections::HashSet;
 use std::error::Error as _;
 use std::sync::{Mutex, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, LOCATION, RANGE};
 use reqwest::{Certificate, Client, Method, Response, StatusCode, Url, redirect};
 
 use super::headers::{self, Metadata};
-use super::retry::Miss;
+use super::retry::{Gone, Miss};
 use super::{CancelToken, HubConfig, HubError, RepoId, Secret};
 
 const MOST_REDIRECTS: usize = 10;
 const LONGEST_MESSAGE: usize = 300;
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// How a request failed.
 #[derive(Debug)]
@@ -243,7 +244,10 @@ pub(super) fn client(config: &HubConfig, redirects: redirect::Policy) -> Result<
         .redirect(redirects)
         .connect_timeout(config.connect_timeout)
         .read_timeout(config.stall)
-        .tcp_keepalive(std::time::Duration::from_secs(30));
+        .tcp_keepalive(KEEP_ALIVE)
+        // A shared connection that died during a sleep must not serve the next tries.
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .http2_keep_alive_timeout(KEEP_ALIVE);
     for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"] {
         let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) else {
             continue;
@@ -326,7 +330,7 @@ fn miss_status(status: u16, headers: &HeaderMap, what: &str) -> Failure {
         _ => Failure::Miss(Miss {
             error,
             wait,
-            gone: false,
+            gone: None,
         }),
     }
 }
@@ -338,12 +342,11 @@ pub(super) fn stalled(host: &str, what: &str) -> Failure {
             what: what.to_owned(),
         },
         wait: None,
-        gone: false,
+        gone: None,
     })
 }
 
-/// What it means that no answer came. Only the hub itself being out of reach means that there is no network: a file host
-/// that cannot be reached while the hub can is in trouble of its own.
+/// What it means that no answer came; `first` is the hub itself.
 pub(super) fn no_answer(error: &reqwest::Error, host: &str, what: &str, first: bool) -> Failure {
     let message = cause(error);
     let network = HubError::Network {
@@ -366,7 +369,9 @@ pub(super) fn no_answer(error: &reqwest::Error, host: &str, what: &str, first: b
     Failure::Miss(Miss {
         error: network,
         wait: None,
-        gone: first && error.is_connect(),
+        gone: error
+            .is_connect()
+            .then_some(if first { Gone::Hub } else { Gone::FileHost }),
     })
 }
 

@@ -27,7 +27,7 @@ mod verify;
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use cache::disk_free;
@@ -53,6 +53,7 @@ struct Inner {
     /// For calls that somebody looks at: they end sooner.
     impatient: HubConfig,
     http: http::Http,
+    api: Mutex<api::LastClient>,
 }
 
 impl Hub {
@@ -65,7 +66,12 @@ impl Hub {
             ..config.clone()
         };
         Ok(Hub {
-            inner: Arc::new(Inner { config, impatient, http }),
+            inner: Arc::new(Inner {
+                config,
+                impatient,
+                http,
+                api: Mutex::default(),
+            }),
         })
     }
 
@@ -159,5 +165,34 @@ impl Hub {
         cancel: &CancelToken,
     ) -> Result<(), HubError> {
         self.stretch(file, bytes, sink, cancel).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever downloads in the background spawns it. It compiles or it does not.
+    #[allow(dead_code)]
+    fn calls_can_be_spawned(hub: Hub, plan: Plan, file: PartFile, cancel: CancelToken) {
+        tokio::spawn(async move {
+            let repo = RepoId::parse("o/n")?.0;
+            hub.list(&repo, None, &cancel).await?;
+            hub.plan(&[], &cancel).await?;
+            hub.search("text", 1, &cancel).await?;
+            hub.range(&file, 0..1, &cancel).await?;
+            hub.download(&plan, &|_| (), &cancel).await
+        });
+    }
+
+    #[test]
+    fn nothing_is_asked_before_a_call() {
+        let home = tempfile::tempdir().unwrap();
+        let hub = Hub::new(HubConfig::at("http://hub.invalid", home.path())).unwrap();
+        assert_eq!(hub.cached(&"o/n".parse().unwrap(), None), None);
+        for bad in ["", "hub", "ftp://hub", "file:///hub"] {
+            let refused = Hub::new(HubConfig::at(bad, home.path())).map(|_| ());
+            assert_eq!(refused.unwrap_err().kind(), "config", "{bad}");
+        }
     }
 }

@@ -131,7 +131,7 @@ fn missed(error: HubError) -> Miss {
     Miss {
         error,
         wait: None,
-        gone: false,
+        gone: None,
     }
 }
 

@@ -9,6 +9,8 @@ use super::{HubConfig, HubError};
 const FORGIVEN_AFTER: u64 = 64 * 1024;
 /// The longest pause between two looks for a network that is gone: asking costs nothing then.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How long a file host may be out of reach while the hub is not.
+const FILE_HOST_WAIT: Duration = Duration::from_secs(5 * 60);
 
 /// How a try failed that may go well another time.
 #[derive(Debug)]
@@ -17,8 +19,17 @@ pub(super) struct Miss {
     pub(super) error: HubError,
     /// How long the hub asks to wait.
     pub(super) wait: Option<Duration>,
-    /// The hub itself cannot be reached.
-    pub(super) gone: bool,
+    /// Who cannot be reached at all.
+    pub(super) gone: Option<Gone>,
+}
+
+/// Who cannot be reached at all: the connection itself fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// The hub: then there is no network.
+    Hub,
+    /// A file host, while the hub answered a moment ago: the network may just have gone, or the host is blocked.
+    FileHost,
 }
 
 /// Counts failures in a row.
@@ -44,9 +55,13 @@ impl Patience {
 
     /// How long to wait before the next try, or the error that ends it.
     pub(super) fn missed(&mut self, config: &HubConfig, miss: Miss) -> Result<Duration, HubError> {
-        if miss.gone {
+        if let Some(gone) = miss.gone {
             let since = *self.gone_since.get_or_insert_with(Instant::now);
-            if since.elapsed() >= config.network_wait {
+            let most = match gone {
+                Gone::Hub => config.network_wait,
+                Gone::FileHost => config.network_wait.min(FILE_HOST_WAIT),
+            };
+            if since.elapsed() >= most {
                 return Err(miss.error);
             }
             let pause = backoff(config.backoff, config.backoff_max.min(LOOK_AGAIN), self.looks, dice());
@@ -109,8 +124,13 @@ mod tests {
                 status: 503,
             },
             wait: None,
-            gone: false,
+            gone: None,
         }
+    }
+
+    fn away() -> Miss {
+        let gone = Some(Gone::Hub);
+        Miss { gone, ..miss() }
     }
 
     #[test]
@@ -155,17 +175,13 @@ mod tests {
         let config = config();
         let mut patience = Patience::default();
         for _ in 0..30 {
-            let pause = patience.missed(&config, Miss { gone: true, ..miss() }).unwrap();
+            let pause = patience.missed(&config, away()).unwrap();
             assert!(pause <= LOOK_AGAIN);
         }
         let short = HubConfig {
             network_wait: Duration::ZERO,
             ..config
         };
-        assert!(
-            Patience::default()
-                .missed(&short, Miss { gone: true, ..miss() })
-                .is_err()
-        );
+        assert!(Patience::default().missed(&short, away()).is_err());
     }
 }
