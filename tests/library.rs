@@ -33,12 +33,17 @@ impl Disk {
             others: vec![dir.path().join("lmstudio/models")],
         };
         let assets = Assets::in_dir(&root().join("assets"));
-        let state = AppState::open_with(&dir.path().join("data"), assets, config, places).await.unwrap();
+        let state = AppState::open_with(&dir.path().join("data"), assets, config, places)
+            .await
+            .unwrap();
         Disk { dir, state }
     }
 
     fn repo(&self, repo: &str) -> PathBuf {
-        self.dir.path().join("huggingface/hub").join(format!("models--{}", repo.replace('/', "--")))
+        self.dir
+            .path()
+            .join("huggingface/hub")
+            .join(format!("models--{}", repo.replace('/', "--")))
     }
 
     /// A snapshot as the hub's clients make it: links to blobs, named by content so that equal files are one blob.
@@ -65,7 +70,10 @@ impl Disk {
 
     async fn find(&self, dir: &Path) -> Shelved {
         let shelf = self.shelf().await;
-        let found = shelf.models.into_iter().find(|model| Path::new(&model.model.path) == dir);
+        let found = shelf
+            .models
+            .into_iter()
+            .find(|model| Path::new(&model.model.path) == dir);
         found.unwrap_or_else(|| panic!("{} is not listed", dir.display()))
     }
 }
@@ -83,7 +91,13 @@ fn bytes_in(dir: &Path) -> u64 {
     entries
         .map(|entry| {
             let meta = entry.path().symlink_metadata().unwrap();
-            if meta.is_dir() { bytes_in(&entry.path()) } else if meta.is_file() { meta.len() } else { 0 }
+            if meta.is_dir() {
+                bytes_in(&entry.path())
+            } else if meta.is_file() {
+                meta.len()
+            } else {
+                0
+            }
         })
         .sum()
 }
@@ -99,7 +113,10 @@ async fn models_are_listed_by_what_the_loader_says_they_are() {
     fs::write(whisper.join("config.json"), r#"{"model_type": "whisper"}"#).unwrap();
 
     let found = disk.find(&target).await;
-    assert_eq!((found.role, &found.health, found.place), (ModelRole::Target, &ModelHealth::Whole, ModelPlace::Cache));
+    assert_eq!(
+        (found.role, &found.health, found.place),
+        (ModelRole::Target, &ModelHealth::Whole, ModelPlace::Cache)
+    );
     assert_eq!(found.repo.as_deref(), Some("demo/Tiny-4bit"));
     assert_eq!(found.model.name, "demo/Tiny-4bit");
     // The head of the same base goes with it; the other one of the same shapes does not.
@@ -116,7 +133,16 @@ async fn models_are_listed_by_what_the_loader_says_they_are() {
     // What is listed as whole loads, and drafts.
     let path = target.to_str().unwrap();
     let status = disk.state.load_model(path, head.to_str()).await.unwrap();
-    assert!(matches!(status, app::ipc::ModelStatus::Ready { can_speculate: true, .. }), "{status:?}");
+    assert!(
+        matches!(
+            status,
+            app::ipc::ModelStatus::Ready {
+                can_speculate: true,
+                ..
+            }
+        ),
+        "{status:?}"
+    );
 }
 
 #[tokio::test]
@@ -128,7 +154,12 @@ async fn what_is_missing_is_said() {
     fs::remove_file(no_tokenizer.join("tokenizer.json")).unwrap();
     let cut = disk.cache("demo/Cut", FIRST, &builtin("target"));
     let weights = fs::canonicalize(cut.join("model.safetensors")).unwrap();
-    fs::OpenOptions::new().write(true).open(&weights).unwrap().set_len(1_000_000).unwrap();
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&weights)
+        .unwrap()
+        .set_len(1_000_000)
+        .unwrap();
     let partial = disk.repo("demo/Partial");
     fs::create_dir_all(partial.join("blobs")).unwrap();
     fs::write(partial.join("blobs/abc.incomplete"), [0; 5000]).unwrap();
@@ -140,9 +171,19 @@ async fn what_is_missing_is_said() {
         (partial, "broke off"),
     ] {
         let found = disk.find(&dir).await;
-        assert_eq!(found.health, ModelHealth::Incomplete, "{}: {:?}", dir.display(), found.problems);
+        assert_eq!(
+            found.health,
+            ModelHealth::Incomplete,
+            "{}: {:?}",
+            dir.display(),
+            found.problems
+        );
         let said: Vec<&str> = found.problems.iter().map(|problem| problem.message.as_str()).collect();
-        assert!(said.iter().any(|text| text.contains(word)), "{}: {said:?}", dir.display());
+        assert!(
+            said.iter().any(|text| text.contains(word)),
+            "{}: {said:?}",
+            dir.display()
+        );
         assert!(found.problems.iter().all(|problem| problem.hint.is_some()));
     }
 }
@@ -164,9 +205,17 @@ async fn bytes_are_counted_once_however_many_links_lead_to_them() {
     assert_eq!(shelf.models.len(), 4, "built-in, two commits, links");
     assert_eq!(shelf.bytes, one);
     assert_eq!(one, bytes_in(&builtin("target")) as f64);
-    let twice: Vec<_> = shelf.models.iter().filter(|m| m.repo.as_deref() == Some("demo/Tiny-4bit")).collect();
+    let twice: Vec<_> = shelf
+        .models
+        .iter()
+        .filter(|m| m.repo.as_deref() == Some("demo/Tiny-4bit"))
+        .collect();
     // The one that `main` names has the plain name.
-    assert!(twice.iter().any(|m| m.model.name == "demo/Tiny-4bit" && m.commit.as_deref() == Some(SECOND)));
+    assert!(
+        twice
+            .iter()
+            .any(|m| m.model.name == "demo/Tiny-4bit" && m.commit.as_deref() == Some(SECOND))
+    );
     assert!(twice.iter().any(|m| m.model.name == "demo/Tiny-4bit @ 1111111"));
 }
 
@@ -188,7 +237,11 @@ async fn deleting_frees_what_nothing_else_uses_and_nothing_more() {
     assert_eq!(freed as f64, weighed.frees);
     assert_eq!(freed, 777 + 40, "its own file and the ref that named it");
     assert_eq!(before - bytes_in(&disk.repo("demo/Tiny-4bit")), freed);
-    assert_eq!(disk.find(&first).await.health, ModelHealth::Whole, "the other commit still loads");
+    assert_eq!(
+        disk.find(&first).await.health,
+        ModelHealth::Whole,
+        "the other commit still loads"
+    );
     assert!(!second.exists());
 
     let all = bytes_in(&disk.repo("demo/Tiny-4bit"));
@@ -204,7 +257,11 @@ async fn deleting_never_reaches_outside() {
     let snapshot = disk.cache("demo/Tiny-4bit", FIRST, &builtin("target"));
     disk.cache("demo/Tiny-4bit", SECOND, &builtin("drafter"));
     symlink(&precious, snapshot.join("extra.safetensors")).unwrap();
-    disk.state.library.delete(snapshot.to_str().unwrap(), false).await.unwrap();
+    disk.state
+        .library
+        .delete(snapshot.to_str().unwrap(), false)
+        .await
+        .unwrap();
     assert!(precious.exists() && !snapshot.exists());
 
     // Another program's folder only when agreed to, and then only a checkpoint's own files.
@@ -220,10 +277,16 @@ async fn deleting_never_reaches_outside() {
 
     // The one that comes with the app stays, as does one whose blobs lie elsewhere.
     let linked = disk.cache("demo/Linked", FIRST, &builtin("drafter"));
-    let (blobs, elsewhere) = (disk.repo("demo/Linked").join("blobs"), disk.dir.path().join("elsewhere"));
+    let (blobs, elsewhere) = (
+        disk.repo("demo/Linked").join("blobs"),
+        disk.dir.path().join("elsewhere"),
+    );
     fs::rename(&blobs, &elsewhere).unwrap();
     symlink(&elsewhere, &blobs).unwrap();
-    assert_eq!(library.delete(linked.to_str().unwrap(), false).await.unwrap_err().kind, "outside_cache");
+    assert_eq!(
+        library.delete(linked.to_str().unwrap(), false).await.unwrap_err().kind,
+        "outside_cache"
+    );
     assert!(elsewhere.read_dir().unwrap().next().is_some());
 }
 
@@ -252,7 +315,11 @@ async fn folders_are_added_and_may_vanish() {
     let library = &disk.state.library;
     let path = drive.to_str().unwrap();
     let shelf = library.add_folder(path).await.unwrap();
-    let found = shelf.models.iter().find(|model| model.model.name.ends_with("demo/Tiny-4bit")).unwrap();
+    let found = shelf
+        .models
+        .iter()
+        .find(|model| model.model.name.ends_with("demo/Tiny-4bit"))
+        .unwrap();
     assert_eq!((found.place, &found.health), (ModelPlace::Folder, &ModelHealth::Whole));
 
     fs::rename(&drive, disk.dir.path().join("unplugged")).unwrap();
@@ -261,11 +328,25 @@ async fn folders_are_added_and_may_vanish() {
     let folder = shelf.folders.iter().find(|folder| folder.path == path).unwrap();
     assert!(!folder.present && folder.added);
 
-    assert!(library.remove_folder(path).await.unwrap().folders.iter().all(|folder| folder.path != path));
+    assert!(
+        library
+            .remove_folder(path)
+            .await
+            .unwrap()
+            .folders
+            .iter()
+            .all(|folder| folder.path != path)
+    );
     fs::create_dir_all(disk.dir.path().join("nothing")).unwrap();
     let empty = disk.dir.path().join("nothing");
-    assert_eq!(library.add_folder(empty.to_str().unwrap()).await.unwrap_err().kind, "no_models");
-    assert_eq!(library.add_folder("/no/such/folder").await.unwrap_err().kind, "no_folder");
+    assert_eq!(
+        library.add_folder(empty.to_str().unwrap()).await.unwrap_err().kind,
+        "no_models"
+    );
+    assert_eq!(
+        library.add_folder("/no/such/folder").await.unwrap_err().kind,
+        "no_folder"
+    );
 }
 
 #[tokio::test]
@@ -281,7 +362,13 @@ async fn two_hundred_models_are_listed_quickly_and_a_change_is_seen() {
     let shelf = disk.shelf().await;
     let warm = clock.elapsed();
     eprintln!("200 models: {cold:?}, again {warm:?}");
-    assert!(shelf.models.iter().skip(1).all(|model| model.role == ModelRole::Drafter));
+    assert!(
+        shelf
+            .models
+            .iter()
+            .skip(1)
+            .all(|model| model.role == ModelRole::Drafter)
+    );
     assert!(warm < Duration::from_secs(1), "{warm:?}");
 
     let changed = disk.repo("demo/Head-7").join("snapshots").join(FIRST);

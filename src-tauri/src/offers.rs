@@ -2,14 +2,18 @@
 
 use crate::hub::HubConfig;
 use crate::hub::catalog::{Catalog, Entry, Fit};
-use crate::ipc::{CatalogPair, CatalogView, LocalModel, Machine, ModelHealth, ModelRole, Need, Shelved, Verdict, Wanted, WantedPart};
+use crate::ipc::{
+    CatalogPair, CatalogView, LocalModel, Machine, ModelHealth, ModelRole, Need, Shelved, Verdict, Wanted, WantedPart,
+};
 use crate::machine;
 
 /// Repositories of targets and their heads that the catalogue knows to go together.
 #[must_use]
 pub fn known_pairs() -> Vec<(String, String)> {
     let entries = Catalog::built_in().entries().iter();
-    entries.filter_map(|entry| Some((entry.target.repo.to_string(), entry.drafter.as_ref()?.repo.to_string()))).collect()
+    entries
+        .filter_map(|entry| Some((entry.target.repo.to_string(), entry.drafter.as_ref()?.repo.to_string())))
+        .collect()
 }
 
 /// All pairs, the recommended one first.
@@ -24,8 +28,14 @@ pub fn view(config: &HubConfig, shelf: &[Shelved]) -> CatalogView {
         offline: config.offline,
     };
     let catalog = Catalog::built_in();
-    let recommended = catalog.recommend(memory_total.map(|bytes| bytes as u64)).map(|entry| entry.id.clone());
-    let mut pairs: Vec<CatalogPair> = catalog.entries().iter().map(|entry| pair(entry, &machine, shelf)).collect();
+    let recommended = catalog
+        .recommend(memory_total.map(|bytes| bytes as u64))
+        .map(|entry| entry.id.clone());
+    let mut pairs: Vec<CatalogPair> = catalog
+        .entries()
+        .iter()
+        .map(|entry| pair(entry, &machine, shelf))
+        .collect();
     for pair in &mut pairs {
         pair.recommended = Some(&pair.id) == recommended.as_ref();
     }
@@ -83,7 +93,9 @@ fn installed(entry: &Entry, shelf: &[Shelved]) -> Option<LocalModel> {
             .iter()
             .find(|model| model.health == ModelHealth::Whole && fits(model.role) && model.repo.as_deref() == Some(repo))
     };
-    let target = here(&entry.target.repo.to_string(), |role| matches!(role, ModelRole::Target | ModelRole::Both))?;
+    let target = here(&entry.target.repo.to_string(), |role| {
+        matches!(role, ModelRole::Target | ModelRole::Both)
+    })?;
     let head = match &entry.drafter {
         Some(part) => Some(here(&part.repo.to_string(), |role| role == ModelRole::Drafter)?),
         None => None,

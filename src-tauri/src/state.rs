@@ -10,8 +10,8 @@ use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
 use crate::ipc::{AppError, CatalogView, TokenSource};
-use crate::offers;
 use crate::library::{Assets, Library, Places};
+use crate::offers;
 use crate::store::{Store, data_dir};
 use crate::turn::Turns;
 
@@ -117,7 +117,9 @@ impl AppState {
     async fn use_token(&self) -> Result<TokenSource, AppError> {
         if let Ok(downloads) = &self.downloads {
             let tokens = self.tokens.clone();
-            downloads.hub().set_token(tokio::task::spawn_blocking(move || tokens.current()).await?);
+            downloads
+                .hub()
+                .set_token(tokio::task::spawn_blocking(move || tokens.current()).await?);
         }
         self.token_status().await
     }

@@ -15,7 +15,11 @@ fn main() {
             let entry = entry.unwrap();
             let name = entry.file_name().to_string_lossy().into_owned();
             let body = Body::Bytes(std::fs::read(entry.path()).unwrap().into());
-            if name.ends_with(".safetensors") { File::large(&name, body) } else { File::git(&name, body) }
+            if name.ends_with(".safetensors") {
+                File::large(&name, body)
+            } else {
+                File::git(&name, body)
+            }
         });
         hub.add(Repo::new(id, files.collect::<Vec<_>>()));
     }

@@ -131,7 +131,10 @@ impl Downloads {
     pub async fn cancel(&self, id: &str) -> Result<Cancelled, AppError> {
         let kept = {
             let mut jobs = self.jobs();
-            let at = jobs.iter().position(|job| job.shown.id == id).ok_or(Error::NoDownload)?;
+            let at = jobs
+                .iter()
+                .position(|job| job.shown.id == id)
+                .ok_or(Error::NoDownload)?;
             let job = jobs.remove(at);
             job.stop();
             match job.shown.state {
@@ -170,13 +173,19 @@ impl Downloads {
     /// Whether a download writes into this repository now.
     #[must_use]
     pub fn is_writing(&self, repo: &str) -> bool {
-        let writes = |job: &Job| job.is_running() && job.shown.wanted.parts.iter().any(|part| repo_name(&part.repo) == repo);
+        let writes =
+            |job: &Job| job.is_running() && job.shown.wanted.parts.iter().any(|part| repo_name(&part.repo) == repo);
         self.jobs().iter().any(writes)
     }
 
     /// Stops all of them; each goes on from there when the app is started again and the person says so.
     pub async fn close(&self) {
-        let running: Vec<String> = self.jobs().iter().filter(|job| job.is_running()).map(|job| job.shown.id.clone()).collect();
+        let running: Vec<String> = self
+            .jobs()
+            .iter()
+            .filter(|job| job.is_running())
+            .map(|job| job.shown.id.clone())
+            .collect();
         for id in &running {
             // It may have ended by itself meanwhile.
             let _ = self.end(id, DownloadPhase::Interrupted);
@@ -190,7 +199,10 @@ impl Downloads {
     fn go(&self, id: &str, plan: Option<Plan>) -> Result<(), AppError> {
         let cancel = {
             let mut jobs = self.jobs();
-            let job = jobs.iter_mut().find(|job| job.shown.id == id).ok_or(Error::NoDownload)?;
+            let job = jobs
+                .iter_mut()
+                .find(|job| job.shown.id == id)
+                .ok_or(Error::NoDownload)?;
             if job.is_running() {
                 return Ok(());
             }
@@ -225,7 +237,11 @@ impl Downloads {
             && !self.inner.turns.is_running()
         {
             // The model's own status tells a failure.
-            let _ = self.inner.library.load(&model.path, model.drafter_path.as_deref()).await;
+            let _ = self
+                .inner
+                .library
+                .load(&model.path, model.drafter_path.as_deref())
+                .await;
         }
     }
 
@@ -288,7 +304,11 @@ impl Downloads {
 
     async fn save(&self) -> Result<(), AppError> {
         let _one_at_a_time = self.inner.saving.lock().await;
-        let kept: Vec<Download> = self.list().into_iter().filter(|download| !matches!(download.state, DownloadPhase::Done { .. })).collect();
+        let kept: Vec<Download> = self
+            .list()
+            .into_iter()
+            .filter(|download| !matches!(download.state, DownloadPhase::Done { .. }))
+            .collect();
         Ok(self.inner.store.set_downloads(&kept).await?)
     }
 
@@ -307,7 +327,11 @@ fn requests(wanted: &Wanted) -> Result<Vec<PartRequest>, HubError> {
         let (repo, in_address) = RepoId::parse(&part.repo)?;
         Ok(PartRequest {
             repo,
-            revision: part.revision.clone().filter(|revision| !revision.is_empty()).or(in_address),
+            revision: part
+                .revision
+                .clone()
+                .filter(|revision| !revision.is_empty())
+                .or(in_address),
             include: part.include.clone(),
             exclude: part.exclude.clone(),
             head_only: part.head_only,
@@ -329,7 +353,16 @@ fn pinned(mut wanted: Wanted, plan: &Plan) -> Wanted {
 fn same(a: &Wanted, b: &Wanted) -> bool {
     let key = |wanted: &Wanted| -> Vec<_> {
         let parts = wanted.parts.iter();
-        parts.map(|part| (repo_name(&part.repo), part.include.clone(), part.exclude.clone(), part.head_only)).collect()
+        parts
+            .map(|part| {
+                (
+                    repo_name(&part.repo),
+                    part.include.clone(),
+                    part.exclude.clone(),
+                    part.head_only,
+                )
+            })
+            .collect()
     };
     key(a) == key(b)
 }
@@ -339,6 +372,8 @@ fn repo_name(text: &str) -> String {
 }
 
 fn first_id() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or_default()
 }

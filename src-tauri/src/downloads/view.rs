@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::hub::{FileState, Plan, PlanPart, Progress, SearchHit, WaitReason};
 use crate::ipc::{
-    AppError, DownloadPhase, DownloadPlan, FoundRepo, LocalModel, ModelHealth, ModelRole, Need, PlannedFile, PlannedPart,
-    WaitReason as Waits, Wanted,
+    AppError, DownloadPhase, DownloadPlan, FoundRepo, LocalModel, ModelHealth, ModelRole, Need, PlannedFile,
+    PlannedPart, WaitReason as Waits, Wanted,
 };
 use crate::library::Library;
 use crate::machine;
@@ -63,7 +63,11 @@ pub(super) fn memory_need(plan: &Plan) -> Option<f64> {
 }
 
 pub(super) fn files(plan: &Plan) -> u32 {
-    let files: usize = plan.parts.iter().map(|part| part.files.len() + usize::from(part.head.is_some())).sum();
+    let files: usize = plan
+        .parts
+        .iter()
+        .map(|part| part.files.len() + usize::from(part.head.is_some()))
+        .sum();
     u32::try_from(files).unwrap_or(u32::MAX)
 }
 
@@ -87,7 +91,11 @@ pub(super) fn phase(progress: &Progress) -> DownloadPhase {
 
 /// Files that are whole, and the one that is worked on.
 pub(super) fn standing(progress: &Progress) -> (u32, Option<String>) {
-    let whole = progress.files.iter().filter(|file| file.state == FileState::Done).count();
+    let whole = progress
+        .files
+        .iter()
+        .filter(|file| file.state == FileState::Done)
+        .count();
     let at_work = |file: &&crate::hub::FileProgress| matches!(file.state, FileState::Fetching | FileState::Verifying);
     let file = progress.files.iter().find(at_work).map(|file| file.path.clone());
     (u32::try_from(whole).unwrap_or(u32::MAX), file)

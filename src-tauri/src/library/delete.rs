@@ -103,10 +103,18 @@ fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
             foreign: false,
         });
     }
-    let used: HashSet<PathBuf> = others.iter().flat_map(|dir| files(dir, 8)).filter_map(|link| blob_of(&link)).collect();
+    let used: HashSet<PathBuf> = others
+        .iter()
+        .flat_map(|dir| files(dir, 8))
+        .filter_map(|link| blob_of(&link))
+        .collect();
     let mut remove = files(&own, 8);
     let mut shared = 0;
-    let mine: HashSet<PathBuf> = remove.iter().filter_map(|link| blob_of(link)).filter(|blob| blob.starts_with(&blobs)).collect();
+    let mine: HashSet<PathBuf> = remove
+        .iter()
+        .filter_map(|link| blob_of(link))
+        .filter(|blob| blob.starts_with(&blobs))
+        .collect();
     for blob in mine {
         if used.contains(&blob) {
             shared += blob.symlink_metadata().map_or(0, |meta| meta.len());
@@ -181,15 +189,47 @@ fn freed(path: &Path) -> u64 {
 /// Whether a file is one that a downloaded checkpoint is made of.
 fn is_part(path: &Path) -> bool {
     let name = name_of(path).to_lowercase();
-    let stems = ["config", "tokenizer", "generation_config", "special_tokens", "added_tokens", "vocab", "merges", "chat_template", "preprocessor", "processor", "video_preprocessor"];
-    let of_text = [".json", ".txt", ".jinja"].iter().any(|end| name.ends_with(end)) && stems.iter().any(|stem| name.starts_with(stem));
+    let stems = [
+        "config",
+        "tokenizer",
+        "generation_config",
+        "special_tokens",
+        "added_tokens",
+        "vocab",
+        "merges",
+        "chat_template",
+        "preprocessor",
+        "processor",
+        "video_preprocessor",
+    ];
+    let of_text = [".json", ".txt", ".jinja"].iter().any(|end| name.ends_with(end))
+        && stems.iter().any(|stem| name.starts_with(stem));
     of_text
-        || [".safetensors", ".safetensors.index.json", ".tiktoken", "tokenizer.model"].iter().any(|end| name.ends_with(end))
-        || ["readme.md", "license", "license.txt", "license.md", "notice", ".gitattributes"].contains(&&*name)
+        || [
+            ".safetensors",
+            ".safetensors.index.json",
+            ".tiktoken",
+            "tokenizer.model",
+        ]
+        .iter()
+        .any(|end| name.ends_with(end))
+        || [
+            "readme.md",
+            "license",
+            "license.txt",
+            "license.md",
+            "notice",
+            ".gitattributes",
+        ]
+        .contains(&&*name)
 }
 
 fn remove_empty(dir: &Path, whole: bool) -> io::Result<()> {
-    let removed = if whole { fs::remove_dir_all(dir) } else { remove_if_empty(dir) };
+    let removed = if whole {
+        fs::remove_dir_all(dir)
+    } else {
+        remove_if_empty(dir)
+    };
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,

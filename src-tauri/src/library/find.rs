@@ -162,14 +162,26 @@ fn cached(cache: &Path, found: &mut Vec<Found>) {
     for repo_dir in repos {
         let Some(repo) = repo_of(&repo_dir) else { continue };
         let named = refs(&repo_dir);
-        let mut commits: Vec<PathBuf> = entries(&repo_dir.join("snapshots")).filter(|path| path.is_dir()).collect();
-        commits.sort_by_key(|dir| (named.get(&name_of(dir)).is_none_or(|refs| !refs.contains(&"main".to_owned())), dir.clone()));
+        let mut commits: Vec<PathBuf> = entries(&repo_dir.join("snapshots"))
+            .filter(|path| path.is_dir())
+            .collect();
+        commits.sort_by_key(|dir| {
+            (
+                named
+                    .get(&name_of(dir))
+                    .is_none_or(|refs| !refs.contains(&"main".to_owned())),
+                dir.clone(),
+            )
+        });
         let before = found.len();
         let mut any_file = false;
         for snapshot in &commits {
             any_file |= entries(snapshot).next().is_some();
-            let variants = entries(snapshot).filter(|path| path.is_dir() && name_of(path) != "mtp" && is_checkpoint(path));
-            let dirs = std::iter::once(snapshot.clone()).filter(|dir| is_checkpoint(dir)).chain(variants);
+            let variants =
+                entries(snapshot).filter(|path| path.is_dir() && name_of(path) != "mtp" && is_checkpoint(path));
+            let dirs = std::iter::once(snapshot.clone())
+                .filter(|dir| is_checkpoint(dir))
+                .chain(variants);
             for dir in dirs {
                 let commit = name_of(snapshot);
                 let mut name = repo.clone();
@@ -224,14 +236,22 @@ pub(super) fn refs(repo_dir: &Path) -> HashMap<String, Vec<String>> {
 
 /// `models--OWNER--NAME` as `OWNER/NAME`.
 fn repo_of(dir: &Path) -> Option<String> {
-    name_of(dir).strip_prefix("models--").map(|name| name.replacen("--", "/", 1))
+    name_of(dir)
+        .strip_prefix("models--")
+        .map(|name| name.replacen("--", "/", 1))
 }
 
 pub(super) fn name_of(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 /// What is in a folder; nothing where it cannot be read.
 pub(super) fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+    std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
 }

@@ -5,9 +5,38 @@
 
 /// Words of a name that tell the packing or the kind, not the model.
 const PACKING: [&str; 32] = [
-    "mtp", "mlx", "head", "draft", "drafter", "bf16", "fp16", "f16", "fp8", "bf8", "fp4", "mxfp4", "mxfp8", "nvfp4", "dwq",
-    "optiq", "gptq", "awq", "int4", "int8", "quantized", "affine", "mixed", "text", "vlm", "oq2e", "oq4e", "oq4", "oq6e", "oq8e",
-    "ud", "only",
+    "mtp",
+    "mlx",
+    "head",
+    "draft",
+    "drafter",
+    "bf16",
+    "fp16",
+    "f16",
+    "fp8",
+    "bf8",
+    "fp4",
+    "mxfp4",
+    "mxfp8",
+    "nvfp4",
+    "dwq",
+    "optiq",
+    "gptq",
+    "awq",
+    "int4",
+    "int8",
+    "quantized",
+    "affine",
+    "mixed",
+    "text",
+    "vlm",
+    "oq2e",
+    "oq4e",
+    "oq4",
+    "oq6e",
+    "oq8e",
+    "ud",
+    "only",
 ];
 
 /// The model that a repository or folder is made from: `mlx-community/Qwen3.8-27B-MTP-4bit` is `qwen3.8 27b`.
@@ -24,8 +53,12 @@ pub(super) fn base(name: &str) -> String {
 /// `4bit`, `3.5bpw`, `gs64`, `q4`.
 fn is_bits(word: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    ["bit", "bits", "bpw"].iter().any(|end| word.strip_suffix(end).is_some_and(number))
-        || ["gs", "q", "w"].iter().any(|start| word.strip_prefix(start).is_some_and(number))
+    ["bit", "bits", "bpw"]
+        .iter()
+        .any(|end| word.strip_suffix(end).is_some_and(number))
+        || ["gs", "q", "w"]
+            .iter()
+            .any(|start| word.strip_prefix(start).is_some_and(number))
 }
 
 /// How well a head goes with a target, by where both come from; nothing if it does not.
@@ -39,7 +72,11 @@ pub(super) fn rank(target: &str, head: &str, catalogue: &[(String, String)]) -> 
     }
     // The same owner made both from the same weights.
     let owner = |name: &str| name.split_once('/').map(|(owner, _)| owner.to_owned());
-    Some(if owner(target).is_some() && owner(target) == owner(head) { 2 } else { 1 })
+    Some(if owner(target).is_some() && owner(target) == owner(head) {
+        2
+    } else {
+        1
+    })
 }
 
 #[cfg(test)]

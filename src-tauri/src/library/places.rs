@@ -37,8 +37,16 @@ impl Places {
             added: false,
         };
         let cache = self.cache.iter().map(|dir| place(dir, ModelPlace::Cache));
-        let heads = self.heads.iter().filter(|dir| dir.is_dir()).map(|dir| place(dir, ModelPlace::Heads));
-        let others = self.others.iter().filter(|dir| dir.is_dir()).map(|dir| place(dir, ModelPlace::Folder));
+        let heads = self
+            .heads
+            .iter()
+            .filter(|dir| dir.is_dir())
+            .map(|dir| place(dir, ModelPlace::Heads));
+        let others = self
+            .others
+            .iter()
+            .filter(|dir| dir.is_dir())
+            .map(|dir| place(dir, ModelPlace::Folder));
         let added = added.iter().map(|path| Place::added(Path::new(path)));
         cache.chain(heads).chain(others).chain(added).collect()
     }

@@ -51,17 +51,25 @@ impl Shelf {
                 path: text(&place.dir),
                 present: found.is_some(),
                 added: place.added,
-                models: found.as_ref().map_or(0, |found| found.len().try_into().unwrap_or(u32::MAX)),
+                models: found
+                    .as_ref()
+                    .map_or(0, |found| found.len().try_into().unwrap_or(u32::MAX)),
             });
             all.extend(found.unwrap_or_default());
         }
         // What was loaded from anywhere stays known, and its drafter.
-        let paths = remembered.iter().flat_map(|pair| [Some(&pair.path), pair.drafter.as_ref()]).flatten();
+        let paths = remembered
+            .iter()
+            .flat_map(|pair| [Some(&pair.path), pair.drafter.as_ref()])
+            .flatten();
         all.extend(paths.map(Path::new).filter(|dir| dir.is_dir()).map(find::alone));
         let mut seen = std::collections::HashSet::new();
         all.retain(|found| seen.insert(found.dir.canonicalize().unwrap_or_else(|_| found.dir.clone())));
 
-        let judged: Vec<(Found, Verdict)> = all.into_iter().map(|found| (found.clone(), self.judge(&found))).collect();
+        let judged: Vec<(Found, Verdict)> = all
+            .into_iter()
+            .map(|found| (found.clone(), self.judge(&found)))
+            .collect();
         let mut footprint = Footprint::default();
         let bytes: u64 = judged.iter().map(|(found, _)| footprint.add(&found.dir)).sum();
         let mut models: Vec<Shelved> = judged
@@ -192,25 +200,58 @@ fn inspect(dir: &Path) -> Verdict {
         },
         Err(error) => Verdict::incomplete(error.into()),
     };
-    let lost: Vec<String> = entries(dir).filter(|path| path.is_symlink() && !path.exists()).map(|path| name_of(&path)).collect();
+    let lost: Vec<String> = entries(dir)
+        .filter(|path| path.is_symlink() && !path.exists())
+        .map(|path| name_of(&path))
+        .collect();
     if !lost.is_empty() {
-        verdict.problems.insert(0, problem("file_missing", format!("{} {} not here", list(&lost), if lost.len() == 1 { "is" } else { "are" }), "download it again: only what is missing is fetched"));
+        verdict.problems.insert(
+            0,
+            problem(
+                "file_missing",
+                format!(
+                    "{} {} not here",
+                    list(&lost),
+                    if lost.len() == 1 { "is" } else { "are" }
+                ),
+                "download it again: only what is missing is fetched",
+            ),
+        );
     }
     let chats = matches!(verdict.role, ModelRole::Target | ModelRole::Both) && verdict.family.is_some();
     if chats && verdict.problems.is_empty() && !dir.join("tokenizer.json").is_file() {
-        verdict.problems.push(problem("tokenizer", "`tokenizer.json` is not here".to_owned(), "download it again: only what is missing is fetched"));
+        verdict.problems.push(problem(
+            "tokenizer",
+            "`tokenizer.json` is not here".to_owned(),
+            "download it again: only what is missing is fetched",
+        ));
     }
     verdict.health = match verdict.problems.first() {
         None => ModelHealth::Whole,
-        Some(_) if verdict.problems.iter().all(|problem| IS_MISSING.contains(&&*problem.kind)) => ModelHealth::Incomplete,
+        Some(_)
+            if verdict
+                .problems
+                .iter()
+                .all(|problem| IS_MISSING.contains(&&*problem.kind)) =>
+        {
+            ModelHealth::Incomplete
+        }
         Some(_) => ModelHealth::Refused,
     };
     verdict
 }
 
 /// Kinds of problems that a download mends.
-const IS_MISSING: [&str; 8] =
-    ["config_missing", "file_corrupt", "file_missing", "io", "partial", "shard_missing", "tensor_missing", "tokenizer"];
+const IS_MISSING: [&str; 8] = [
+    "config_missing",
+    "file_corrupt",
+    "file_missing",
+    "io",
+    "partial",
+    "shard_missing",
+    "tensor_missing",
+    "tokenizer",
+];
 
 fn shelved(
     found: &Found,
@@ -224,11 +265,16 @@ fn shelved(
     let is_target = matches!(verdict.role, ModelRole::Target | ModelRole::Both);
     let goes_with = |(target, of_target): &(&Found, &Verdict), (head, of_head): &(&Found, &Verdict)| -> Option<u32> {
         let (target_path, head_path) = (text(&target.dir), text(&head.dir));
-        if remembered.iter().any(|pair| pair.path == target_path && pair.drafter.as_ref() == Some(&head_path)) {
+        if remembered
+            .iter()
+            .any(|pair| pair.path == target_path && pair.drafter.as_ref() == Some(&head_path))
+        {
             return Some(4);
         }
-        let fits = of_head.health == ModelHealth::Whole && of_target.family == of_head.family && of_head.family.is_some();
-        fits.then(|| pairs::rank(&origin(target), &origin(head), catalogue)).flatten()
+        let fits =
+            of_head.health == ModelHealth::Whole && of_target.family == of_head.family && of_head.family.is_some();
+        fits.then(|| pairs::rank(&origin(target), &origin(head), catalogue))
+            .flatten()
     };
     let heads = all.iter().filter(|(_, of_head)| of_head.role == ModelRole::Drafter);
     let mut ranked: Vec<(u32, &Found)> = heads
@@ -238,7 +284,10 @@ fn shelved(
     ranked.sort_by_key(|(rank, head)| (std::cmp::Reverse(*rank), head.name.clone()));
     let drafters: Vec<LocalModel> = ranked.iter().map(|(_, head)| model(head, None)).collect();
     // A head of its own is taken before another one, unless the person chose.
-    let chosen = ranked.first().filter(|(rank, _)| !verdict.has_head || *rank == 4).map(|(_, head)| *head);
+    let chosen = ranked
+        .first()
+        .filter(|(rank, _)| !verdict.has_head || *rank == 4)
+        .map(|(_, head)| *head);
     let targets = match verdict.role {
         ModelRole::Drafter => all
             .iter()
@@ -249,7 +298,10 @@ fn shelved(
         _ => Vec::new(),
     };
     Shelved {
-        model: LocalModel { id: path, ..model(found, chosen) },
+        model: LocalModel {
+            id: path,
+            ..model(found, chosen)
+        },
         role: verdict.role,
         place: found.place,
         health: verdict.health.clone(),
