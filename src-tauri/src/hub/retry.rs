@@ -42,8 +42,11 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Bytes came.
+    /// So many bytes came; none is no news.
     pub(super) fn moved(&mut self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
         self.gone_since = None;
         self.looks = 0;
         self.moved += bytes;
@@ -179,9 +182,15 @@ mod tests {
             assert!(pause <= LOOK_AGAIN);
         }
         let short = HubConfig {
-            network_wait: Duration::ZERO,
+            network_wait: Duration::from_millis(20),
             ..config
         };
-        assert!(Patience::default().missed(&short, away()).is_err());
+        let mut patience = Patience::default();
+        assert!(patience.missed(&short, away()).is_ok());
+        std::thread::sleep(Duration::from_millis(30));
+        patience.moved(0);
+        assert!(patience.missed(&short, away()).is_err(), "no byte came between");
+        patience.moved(1);
+        assert!(patience.missed(&short, away()).is_ok(), "one did");
     }
 }
