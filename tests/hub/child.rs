@@ -27,6 +27,9 @@ pub(super) struct Job {
     pub stall_ms: u64,
     /// Environment to set, a proxy for one.
     pub env: Vec<(String, String)>,
+    /// Runs as this user, on Unix, where the superuser asks.
+    #[serde(skip)]
+    pub user: Option<u32>,
 }
 
 /// What came of it.
@@ -54,21 +57,36 @@ impl Job {
             offline: false,
             stall_ms: 400,
             env: Vec::new(),
+            user: None,
         }
     }
 
     pub(super) fn start(&self) -> Running {
-        let out = tempfile::NamedTempFile::new().unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
+        self.try_start().unwrap()
+    }
+
+    /// An error where this program may not be run by that user.
+    pub(super) fn try_start(&self) -> std::io::Result<Running> {
+        let out = tempfile::NamedTempFile::new()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command
             .args(["--exact", "hub::child::download_in_a_child", "--nocapture"])
-            .env(JOB, serde_json::to_string(self).unwrap())
+            .env(JOB, serde_json::to_string(self)?)
             .env("SLIPSTREAM_TEST_OUT", out.path())
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        Running { child, out }
+            .stderr(Stdio::null());
+        #[cfg(unix)]
+        if let Some(user) = self.user {
+            use std::os::unix::fs::{PermissionsExt, chown};
+            use std::os::unix::process::CommandExt;
+            chown(out.path(), Some(user), None)?;
+            let readable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&self.home, readable)?;
+            command.uid(user);
+        }
+        let child = command.spawn()?;
+        Ok(Running { child, out })
     }
 }
 

@@ -189,20 +189,46 @@ async fn a_renamed_repository_is_followed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packed_small_files_are_unpacked_or_not_asked_for() {
-    for chunked in [false, true] {
+    let if_accepted = Respond {
+        gzip_if_accepted: true,
+        ..Respond::default()
+    };
+    // Nobody asked for it.
+    let always = Respond {
+        gzip: true,
+        ..Respond::default()
+    };
+    for (respond, chunked) in [(&if_accepted, false), (&always, false), (&always, true)] {
         let place = Place::tiny();
-        let packed = Respond {
-            gzip_if_accepted: true,
+        let respond = Respond {
             chunked,
-            ..Respond::default()
+            ..respond.clone()
         };
-        place.hub.rule(Rule::on(On::Content, packed));
+        place.hub.rule(Rule::on(On::Content, respond));
         let dir = fetch(place.config(), &["config.json"]).await.unwrap();
         assert_eq!(
             std::fs::read_to_string(dir.join("config.json")).unwrap(),
             "{\"model_type\": \"tiny\"}\n"
         );
     }
+}
+
+/// Packed and broken off: the packed bytes that come next are not put behind unpacked ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_packed_file_that_breaks_off_begins_anew() {
+    let place = Place::tiny();
+    let packed = Respond {
+        gzip: true,
+        chunked: true,
+        ..Respond::default()
+    };
+    let cut = Respond {
+        cut_at: Some(400_000),
+        ..packed.clone()
+    };
+    place.hub.rule(Rule::on(On::Content, cut).times(1));
+    place.hub.rule(Rule::on(On::Content, packed));
+    assert!(place.is_whole(&place.fetch().await.unwrap()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,7 +30,7 @@ fn memory_does_not_grow_with_the_file() {
 }
 
 #[test]
-#[ignore = "5 GiB on disk, some 20 s: cargo test -- --ignored a_file_of_five"]
+#[ignore = "5 GiB on disk, a minute or more: cargo test -- --ignored a_file_of_five"]
 fn a_file_of_five_gibibytes() {
     let zeros = Body::Zeros { size: 5 * GIB };
     let file = File::large_hashed(WEIGHTS, zeros, FIVE_GIB_OF_ZEROS);

@@ -65,7 +65,8 @@ pub(super) fn send(state: &State, stream: &mut TcpStream, job: Job<'_>) -> std::
         answer.status = 206;
         answer = answer.header("Content-Range", format!("bytes {start}-{}/{there}", end - 1));
     }
-    let packed = (respond.gzip_if_accepted && head.header("accept-encoding").is_some_and(|e| e.contains("gzip")))
+    let accepted = head.header("accept-encoding").is_some_and(|e| e.contains("gzip"));
+    let packed = (respond.gzip || respond.gzip_if_accepted && accepted)
         .then(|| gzip(&body.bytes()[usize::try_from(start).unwrap()..usize::try_from(end).unwrap()]));
     if packed.is_some() {
         answer = answer.header("Content-Encoding", "gzip");

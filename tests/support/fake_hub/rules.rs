@@ -63,6 +63,8 @@ pub struct Respond {
     pub serve_from: Option<u64>,
     pub etag: Option<String>,
     pub gzip_if_accepted: bool,
+    /// Also to those who do not want it, as some proxies do.
+    pub gzip: bool,
     /// Chunks and no length.
     pub chunked: bool,
 }
