@@ -1,4 +1,4 @@
-//! `ui/src/bindings.ts` is what `src-tauri/src/ipc.rs` says. With `SLIPSTREAM_WRITE_BINDINGS=1` it is written.
+//! `ui/src/bindings.ts` is what `src-tauri/src/ipc` says. With `SLIPSTREAM_WRITE_BINDINGS=1` it is written.
 
 use std::path::Path;
 
@@ -13,13 +13,16 @@ fn the_committed_bindings_are_those_of_ipc() {
     let committed = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
         committed == generated,
-        "ui/src/bindings.ts is not what ipc.rs says: npm run bindings"
+        "ui/src/bindings.ts is not what ipc says: npm run bindings"
     );
 }
 
 #[test]
 fn every_type_of_ipc_is_exported() {
-    let source = include_str!("../src-tauri/src/ipc.rs");
+    let source = concat!(
+        include_str!("../src-tauri/src/ipc/mod.rs"),
+        include_str!("../src-tauri/src/ipc/hub.rs")
+    );
     let generated = app::ipc::bindings();
     let declared = source.lines().filter_map(|line| {
         line.strip_prefix("pub struct ")

@@ -16,9 +16,14 @@ mod cli;
 mod engine;
 mod fp8;
 mod heads;
+mod hub;
+// Here and not in `hub`: it needs the engine, which the other tests of the hub do without.
+#[path = "hub/heads.rs"]
+mod hub_heads;
 mod inkling;
 mod inkling_checkpoints;
 mod inventory;
+mod library;
 mod parity;
 mod refusals;
 mod requantized;

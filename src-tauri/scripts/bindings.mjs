@@ -1,4 +1,4 @@
-// npm run bindings: writes ui/src/bindings.ts from src-tauri/src/ipc.rs.
+// npm run bindings: writes ui/src/bindings.ts from src-tauri/src/ipc.
 import { everything, run, script } from "./lib.mjs";
 
 await script(async () => {

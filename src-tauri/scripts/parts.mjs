@@ -37,6 +37,7 @@ export const tests = [
       if (!isLinux) return console.log("skipped: tauri-driver has no macOS side");
       await tauriDriver();
       await appBuild();
+      await run("cargo", ["build", "--release", "-p", "tests", "--bin", "fake-hub", "--locked"]);
       const folder = join(root, "tests", "webview");
       const files = readdirSync(folder).filter((name) => name.endsWith(".test.mjs"));
       return code("node", ["--test", "--test-concurrency=1", "--test-reporter=spec", ...files.map((name) => join(folder, name))]);

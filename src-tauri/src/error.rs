@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::hub::HubError;
 use crate::ipc::AppError;
 use crate::store;
 
@@ -53,6 +54,61 @@ pub enum Error {
     /// Standard input or output refused.
     #[error("cannot write the output: {0}")]
     Output(#[from] std::io::Error),
+    /// The hub's.
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    /// A folder that is not there.
+    #[error("there is no folder `{path}`")]
+    NoFolder {
+        /// What was given.
+        path: String,
+    },
+    /// A folder without a checkpoint.
+    #[error("no model was found in `{path}`")]
+    NoModels {
+        /// The folder.
+        path: String,
+    },
+    /// A checkpoint that is not there any more.
+    #[error("there is no model in `{path}` any more")]
+    ModelGone {
+        /// Its folder.
+        path: String,
+    },
+    /// A checkpoint that cannot be deleted now.
+    #[error("`{name}` is in use: {by}")]
+    InUse {
+        /// Its name.
+        name: String,
+        /// By what.
+        by: String,
+    },
+    /// The built-in model is part of the app.
+    #[error("the built-in model is part of the app")]
+    BuiltinStays,
+    /// A checkpoint in a folder that another program may count on.
+    #[error("`{path}` lies in a folder that is not this app's own")]
+    ForeignFolder {
+        /// Its folder.
+        path: String,
+    },
+    /// A cache whose folders lie elsewhere.
+    #[error("`{path}` is a link to another place")]
+    OutsideCache {
+        /// Which folder.
+        path: String,
+    },
+    /// The disk refused.
+    #[error("cannot delete `{path}`: {message}")]
+    Delete {
+        /// Which file.
+        path: String,
+        /// What the system says.
+        message: String,
+    },
+    /// A download that is not known.
+    #[error("this download is not known any more")]
+    NoDownload,
     /// A background task was lost.
     #[error("a task of the app ended unexpectedly: {0}")]
     Task(#[from] tokio::task::JoinError),
@@ -81,6 +137,15 @@ impl Error {
             Error::Input { .. } => "input",
             Error::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => READER_GONE,
             Error::Output(_) => "output",
+            Error::Hub(error) => error.kind(),
+            Error::NoFolder { .. } => "no_folder",
+            Error::NoModels { .. } => "no_models",
+            Error::ModelGone { .. } | Error::NoDownload => "not_found",
+            Error::InUse { .. } => "in_use",
+            Error::BuiltinStays => "builtin",
+            Error::ForeignFolder { .. } => "foreign_folder",
+            Error::OutsideCache { .. } => "outside_cache",
+            Error::Delete { .. } => "delete",
             Error::Task(_) => "internal",
         }
     }
@@ -88,6 +153,7 @@ impl Error {
     fn hint(&self) -> Option<String> {
         let text = match self {
             Error::Engine(error) => return error.hint(),
+            Error::Hub(error) => return error.hint(),
             Error::Store(error) => match error {
                 store::Error::Folder { .. } => {
                     "check that you may write there, or set SLIPSTREAM_DATA_DIR to another folder"
@@ -112,6 +178,14 @@ impl Error {
             Error::EmptyTitle => "give the chat a name",
             Error::TurnRunning => "wait for it to finish, or stop it",
             Error::Task(_) => "try again; if it comes back, restart Slipstream",
+            Error::NoFolder { .. } => "check the path; if it is on another disk, connect it",
+            Error::NoModels { .. } => "choose the folder of a model, or one that holds folders of models",
+            Error::ModelGone { .. } | Error::NoDownload => "look at the list again",
+            Error::InUse { .. } => "unload it, or wait until the other program is done",
+            Error::BuiltinStays => "it takes little room, and answers when nothing else can",
+            Error::ForeignFolder { .. } => "delete it in the program that put it there, or agree to delete it here",
+            Error::OutsideCache { .. } => "delete it by hand: only files inside the cache are deleted here",
+            Error::Delete { .. } => "check who owns the file, and that the disk can be written",
             Error::BadOption { .. } | Error::Input { .. } | Error::Output(_) => return None,
         };
         Some(text.to_owned())

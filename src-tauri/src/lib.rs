@@ -2,9 +2,13 @@
 
 pub mod cli;
 mod commands;
+pub mod downloads;
 pub mod error;
+pub mod hub;
 pub mod ipc;
 pub mod library;
+pub mod machine;
+pub mod offers;
 pub mod state;
 pub mod store;
 pub mod turn;
@@ -28,6 +32,7 @@ pub fn run() -> tauri::Result<()> {
         }))
         .plugin(tauri_plugin_window_state::Builder::new().build())
         .plugin(tauri_plugin_opener::init())
+        .plugin(tauri_plugin_dialog::init())
         .invoke_handler(tauri::generate_handler![
             commands::chats::list_chats,
             commands::chats::open_chat,
@@ -41,6 +46,23 @@ pub fn run() -> tauri::Result<()> {
             commands::models::list_models,
             commands::models::load_model,
             commands::models::unload_model,
+            commands::models::look_at_folder,
+            commands::models::add_folder,
+            commands::models::remove_folder,
+            commands::models::weigh_model,
+            commands::models::delete_model,
+            commands::models::pick_folder,
+            commands::downloads::list_catalog,
+            commands::downloads::search_hub,
+            commands::downloads::plan_download,
+            commands::downloads::start_download,
+            commands::downloads::pause_download,
+            commands::downloads::resume_download,
+            commands::downloads::cancel_download,
+            commands::downloads::watch_downloads,
+            commands::downloads::token_status,
+            commands::downloads::set_token,
+            commands::downloads::clear_token,
             commands::settings::get_settings,
             commands::settings::update_settings,
         ])

@@ -4,9 +4,14 @@ use std::path::Path;
 
 use models::Engine;
 
+use crate::downloads::Downloads;
 use crate::error::Error;
-use crate::ipc::AppError;
-use crate::library::{Assets, Library};
+use crate::hub::head;
+use crate::hub::token::{self, TokenStore};
+use crate::hub::{Hub, HubConfig};
+use crate::ipc::{AppError, CatalogView, TokenSource};
+use crate::library::{Assets, Library, Places};
+use crate::offers;
 use crate::store::{Store, data_dir};
 use crate::turn::Turns;
 
@@ -19,6 +24,9 @@ pub struct AppState {
     pub library: Library,
     /// The running turn.
     pub turns: Turns,
+    /// Downloads, or why there can be none.
+    downloads: Result<Downloads, AppError>,
+    tokens: TokenStore,
 }
 
 impl AppState {
@@ -30,17 +38,114 @@ impl AppState {
 
     /// The same in a folder of choice.
     pub async fn open_in(data_dir: &Path, assets: Assets) -> Result<Self, AppError> {
-        let store = Store::open(data_dir).await?;
-        let engine = Engine::start();
-        let library = Library::new(engine.clone(), store.clone(), assets);
-        let turns = Turns::new(engine, store.clone(), library.clone());
-        Ok(AppState { store, library, turns })
+        let config = HubConfig::from_env();
+        let places = Places::on_this_machine(config.cache_dir.clone(), head::heads_dir(&config.home));
+        Self::open_with(data_dir, assets, config, places).await
     }
 
-    /// Ends a running reply and keeps what there is of it.
+    /// The same with a hub and places of choice.
+    pub async fn open_with(
+        data_dir: &Path,
+        assets: Assets,
+        config: HubConfig,
+        places: Places,
+    ) -> Result<Self, AppError> {
+        let store = Store::open(data_dir).await?;
+        let engine = Engine::start();
+        let catalogue = offers::known_pairs();
+        let library = Library::new(engine.clone(), store.clone(), assets, places, catalogue);
+        let turns = Turns::new(engine, store.clone(), library.clone());
+        let tokens = TokenStore::new(data_dir, &config.home);
+        // Without a hub there are still the models that are here.
+        let downloads = match Hub::new(config) {
+            Ok(hub) => {
+                // The keychain may take its time, and may ask the person: nobody waits for it here.
+                let (tokens, with_token) = (tokens.clone(), hub.clone());
+                tokio::task::spawn_blocking(move || with_token.set_token(tokens.current()));
+                Downloads::open(hub, store.clone(), library.clone(), turns.clone()).await
+            }
+            Err(error) => Err(error.into()),
+        };
+        Ok(AppState {
+            store,
+            library,
+            turns,
+            downloads,
+            tokens,
+        })
+    }
+
+    /// The downloads, or why there can be none.
+    pub fn downloads(&self) -> Result<&Downloads, AppError> {
+        self.downloads.as_ref().map_err(Clone::clone)
+    }
+
+    /// The catalogue as this machine sees it. Nothing is asked of the hub.
+    pub async fn catalog(&self) -> Result<CatalogView, AppError> {
+        let config = self.downloads()?.hub().config().clone();
+        let shelf = self.library.shelf().await?;
+        Ok(tokio::task::spawn_blocking(move || offers::view(&config, &shelf.models)).await?)
+    }
+
+    /// Where the access token comes from.
+    pub async fn token_status(&self) -> Result<TokenSource, AppError> {
+        let tokens = self.tokens.clone();
+        let status = tokio::task::spawn_blocking(move || tokens.status()).await?;
+        Ok(match status.source {
+            None => TokenSource::None,
+            Some(token::TokenSource::Variable { .. }) => TokenSource::Environment,
+            Some(token::TokenSource::Shared { .. }) => TokenSource::HubFile,
+            Some(token::TokenSource::Keychain) => TokenSource::Keychain,
+            Some(token::TokenSource::File) => TokenSource::File,
+        })
+    }
+
+    /// Keeps an access token and uses it from now on.
+    pub async fn set_token(&self, text: &str) -> Result<TokenSource, AppError> {
+        let (tokens, text) = (self.tokens.clone(), text.to_owned());
+        tokio::task::spawn_blocking(move || tokens.set(&text)).await??;
+        self.use_token().await
+    }
+
+    /// Forgets the token that was kept here. One of the environment or of other tools is used then.
+    pub async fn clear_token(&self) -> Result<TokenSource, AppError> {
+        let tokens = self.tokens.clone();
+        tokio::task::spawn_blocking(move || tokens.clear()).await??;
+        self.use_token().await
+    }
+
+    async fn use_token(&self) -> Result<TokenSource, AppError> {
+        if let Ok(downloads) = &self.downloads {
+            let tokens = self.tokens.clone();
+            downloads
+                .hub()
+                .set_token(tokio::task::spawn_blocking(move || tokens.current()).await?);
+        }
+        self.token_status().await
+    }
+
+    /// Ends a running reply and keeps what there is of it; downloads stop, and go on from there another time.
     pub async fn close(&self) {
         self.turns.stop_and_wait().await;
+        if let Ok(downloads) = &self.downloads {
+            downloads.close().await;
+        }
         self.store.close().await;
+    }
+
+    /// Deletes a checkpoint; not one that is being downloaded.
+    pub async fn delete_model(&self, path: &str, foreign: bool) -> Result<f64, AppError> {
+        let repo = self.library.repo_of(path);
+        if let (Ok(downloads), Some(repo)) = (&self.downloads, repo)
+            && downloads.is_writing(&repo)
+        {
+            return Err(Error::InUse {
+                name: repo,
+                by: "it is being downloaded".to_owned(),
+            }
+            .into());
+        }
+        Ok(self.library.delete(path, foreign).await? as f64)
     }
 
     /// Loads another model; not under a running reply, which would wait in the engine's way.

@@ -1,6 +1,8 @@
-//! What the suites share: where fixtures are, and running a pair to the end.
+//! What the suites share: where fixtures are, running a pair to the end, and a hub on loopback.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+pub mod fake_hub;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

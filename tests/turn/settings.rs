@@ -111,7 +111,7 @@ async fn the_status_is_watched_from_loading_to_ready() {
     assert!(model.note.as_ref().unwrap().contains("demonstration"));
     assert!(*can_speculate && *default_block_size > 1);
     assert!(model.bytes > 20e6);
-    assert_eq!(app.state.library.list().await.unwrap(), std::slice::from_ref(model));
+    assert_eq!(app.state.library.shelf().await.unwrap().models[0].model, *model);
 }
 
 #[test]

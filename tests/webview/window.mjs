@@ -75,7 +75,7 @@ export async function until(what, get, patience = PATIENCE) {
 /** A home of its own for one story: chats and settings start empty, and outlive a restart within it. */
 export function newHome() {
   const path = mkdtempSync(join(tmpdir(), "slipstream-story-"));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  return { path, env: {}, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
 export class Window {
@@ -89,6 +89,11 @@ export class Window {
       detached: true,
       env: {
         ...process.env,
+        HF_HOME: join(home.path, "huggingface"),
+        HF_TOKEN: "",
+        // Nothing of a story reaches out: this address answers nobody.
+        HF_ENDPOINT: "http://127.0.0.1:9",
+        ...home.env,
         DISPLAY: display,
         DBUS_SESSION_BUS_ADDRESS: bus,
         XDG_DATA_HOME: join(home.path, "data"),

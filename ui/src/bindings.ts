@@ -1,4 +1,4 @@
-// Generated from src-tauri/src/ipc.rs: npm run bindings
+// Generated from src-tauri/src/ipc: npm run bindings
 
 /**
  * A failure as the window sees it.
@@ -425,3 +425,466 @@ model: string,
  * Drafter folder for `model`, if it is one of its own.
  */
 drafter: string | null, };
+
+/**
+ * Whether something of this size fits.
+ */
+export type Verdict = "fits" | "tight" | "tooLarge" | "unknown";
+
+/**
+ * A need against what the machine has.
+ */
+export type Need = { 
+/**
+ * The comparison.
+ */
+verdict: Verdict, 
+/**
+ * Bytes needed; without a value not known.
+ */
+bytes: number | null, 
+/**
+ * Bytes free now.
+ */
+free: number | null, 
+/**
+ * Bytes in all.
+ */
+total: number | null, };
+
+/**
+ * The machine, as far as its numbers can be read.
+ */
+export type Machine = { 
+/**
+ * Bytes of memory in all.
+ */
+memoryTotal: number | null, 
+/**
+ * Bytes of memory that programs could take now.
+ */
+memoryFree: number | null, 
+/**
+ * Bytes free where downloads go.
+ */
+diskFree: number | null, 
+/**
+ * Where downloads go.
+ */
+cacheDir: string, 
+/**
+ * Whether the environment forbids the network.
+ */
+offline: boolean, };
+
+/**
+ * A part of what is wanted: one repository at one revision.
+ */
+export type WantedPart = { 
+/**
+ * `OWNER/NAME`, or a URL of it.
+ */
+repo: string, 
+/**
+ * Branch, tag or commit; without one the main branch.
+ */
+revision: string | null, 
+/**
+ * Patterns over paths; none means what the loader needs.
+ */
+include: Array<string>, 
+/**
+ * Patterns over paths to leave out.
+ */
+exclude: Array<string>, 
+/**
+ * Only the MTP head's tensors, cut out of the weight files by byte range.
+ */
+headOnly: boolean, };
+
+/**
+ * Something to download: a target, or a target and its drafter.
+ */
+export type Wanted = { 
+/**
+ * Display name.
+ */
+name: string, 
+/**
+ * The target first, then its drafter.
+ */
+parts: Array<WantedPart>, 
+/**
+ * Bytes of memory that it needs when loaded, if known beforehand.
+ */
+memoryBytes: number | null, };
+
+/**
+ * A pair of the catalogue.
+ */
+export type CatalogPair = { 
+/**
+ * Its id in the catalogue.
+ */
+id: string, 
+/**
+ * What to download.
+ */
+wanted: Wanted, 
+/**
+ * A sentence about it.
+ */
+note: string | null, 
+/**
+ * Quantization in words, where stated.
+ */
+quantization: string | null, 
+/**
+ * Its licence, where stated.
+ */
+licence: string | null, 
+/**
+ * Bytes to download, where the catalogue knows them.
+ */
+downloadBytes: number | null, 
+/**
+ * Whether sizes and revisions were checked against the hub.
+ */
+verified: boolean, 
+/**
+ * The one for this machine; at most one.
+ */
+recommended: boolean, 
+/**
+ * Against the machine's memory.
+ */
+memory: Need, 
+/**
+ * Against the disk.
+ */
+disk: Need, 
+/**
+ * The pair on disk, whole.
+ */
+installed: LocalModel | null, };
+
+/**
+ * What can be downloaded by one click.
+ */
+export type CatalogView = { 
+/**
+ * The machine they are compared with.
+ */
+machine: Machine, 
+/**
+ * The recommended one first.
+ */
+pairs: Array<CatalogPair>, };
+
+/**
+ * A file of a plan.
+ */
+export type PlannedFile = { 
+/**
+ * Path in the repository.
+ */
+path: string, 
+/**
+ * Its bytes.
+ */
+bytes: number, 
+/**
+ * Bytes of it that are here already.
+ */
+there: number, };
+
+/**
+ * One repository of a plan.
+ */
+export type PlannedPart = { 
+/**
+ * `OWNER/NAME`.
+ */
+repo: string, 
+/**
+ * What the revision stands for now.
+ */
+commit: string, 
+/**
+ * Only the head, by byte range.
+ */
+headOnly: boolean, 
+/**
+ * What is fetched.
+ */
+files: Array<PlannedFile>, };
+
+/**
+ * What a download would fetch, pinned to commits.
+ */
+export type DownloadPlan = { 
+/**
+ * To start it by.
+ */
+id: string, 
+/**
+ * What was asked for.
+ */
+wanted: Wanted, 
+/**
+ * The target first.
+ */
+parts: Array<PlannedPart>, 
+/**
+ * Bytes in all.
+ */
+bytes: number, 
+/**
+ * Bytes that are here already.
+ */
+there: number, 
+/**
+ * Against the memory.
+ */
+memory: Need, 
+/**
+ * What is still to fetch, against the disk.
+ */
+disk: Need, };
+
+/**
+ * How a download stands.
+ */
+export type DownloadPhase = { "phase": "planning" } | { "phase": "transferring" } | { "phase": "waiting", 
+/**
+ * For what.
+ */
+reason: WaitReason, 
+/**
+ * Seconds to the next attempt, where known.
+ */
+seconds: number | null, } | { "phase": "verifying" } | { "phase": "paused" } | { "phase": "interrupted" } | { "phase": "failed", 
+/**
+ * Why.
+ */
+error: AppError, } | { "phase": "done", 
+/**
+ * What can be loaded; without one the files are no model that runs here.
+ */
+model: LocalModel | null, };
+
+/**
+ * What a download waits for.
+ */
+export type WaitReason = "network" | "server" | "writer";
+
+/**
+ * A download that was asked for.
+ */
+export type Download = { 
+/**
+ * Its id.
+ */
+id: string, 
+/**
+ * Display name.
+ */
+name: string, 
+/**
+ * What was asked for, pinned to commits once they are known.
+ */
+wanted: Wanted, 
+/**
+ * How it stands.
+ */
+state: DownloadPhase, 
+/**
+ * Bytes in all; without a value not known yet.
+ */
+bytes: number | null, 
+/**
+ * Bytes that are here.
+ */
+done: number, 
+/**
+ * Files in all.
+ */
+files: number, 
+/**
+ * Files that are whole.
+ */
+filesDone: number, 
+/**
+ * The file that is worked on.
+ */
+file: string | null, 
+/**
+ * Bytes a second, over the last seconds.
+ */
+speed: number | null, 
+/**
+ * Seconds that are left; without a value until the rate is steady.
+ */
+etaSeconds: number | null, 
+/**
+ * Load it when it is whole.
+ */
+thenChat: boolean, };
+
+/**
+ * What a cancelled download left behind.
+ */
+export type Cancelled = { 
+/**
+ * Bytes that are kept, and used if it is started again.
+ */
+kept: number, };
+
+/**
+ * A repository that a search found.
+ */
+export type FoundRepo = { 
+/**
+ * `OWNER/NAME`.
+ */
+repo: string, 
+/**
+ * Downloads, as the hub counts them.
+ */
+downloads: number | null, 
+/**
+ * Whether a licence has to be accepted first.
+ */
+gated: boolean, 
+/**
+ * Kind and format, as the hub tags it.
+ */
+tags: Array<string>, };
+
+/**
+ * Where the access token comes from.
+ */
+export type TokenSource = "none" | "environment" | "hubFile" | "keychain" | "file";
+
+/**
+ * What a checkpoint can be used as.
+ */
+export type ModelRole = "target" | "both" | "drafter" | "unknown";
+
+/**
+ * Where a checkpoint was found.
+ */
+export type ModelPlace = "builtin" | "cache" | "heads" | "folder";
+
+/**
+ * What keeps a checkpoint from loading.
+ */
+export type ModelHealth = "whole" | "incomplete" | "refused";
+
+/**
+ * A checkpoint on this machine.
+ */
+export type Shelved = { 
+/**
+ * To load it by; its drafter is the first of `drafters`.
+ */
+model: LocalModel, 
+/**
+ * What it can be used as.
+ */
+role: ModelRole, 
+/**
+ * Where it is.
+ */
+place: ModelPlace, 
+/**
+ * Whether it loads, as the loader itself says.
+ */
+health: ModelHealth, 
+/**
+ * Why it does not, one line each.
+ */
+problems: Array<AppError>, 
+/**
+ * Oddities that are no obstacle.
+ */
+warnings: Array<string>, 
+/**
+ * `OWNER/NAME`, if it is known where it comes from.
+ */
+repo: string | null, 
+/**
+ * Which commit of it.
+ */
+commit: string | null, 
+/**
+ * Family name.
+ */
+family: string | null, 
+/**
+ * Quantization in words.
+ */
+quantization: string | null, 
+/**
+ * Heads on this machine that go with it, the best first.
+ */
+drafters: Array<LocalModel>, 
+/**
+ * For a head: names of the targets here that it goes with.
+ */
+targets: Array<string>, };
+
+/**
+ * A place that is looked through.
+ */
+export type ModelFolder = { 
+/**
+ * Its path.
+ */
+path: string, 
+/**
+ * Whether it is there: a disk may be away.
+ */
+present: boolean, 
+/**
+ * Whether the person added it, and may take it away.
+ */
+added: boolean, 
+/**
+ * Checkpoints found in it.
+ */
+models: number, };
+
+/**
+ * All models on this machine.
+ */
+export type ShelfView = { 
+/**
+ * Chat models first.
+ */
+models: Array<Shelved>, 
+/**
+ * Where was looked.
+ */
+folders: Array<ModelFolder>, 
+/**
+ * Bytes of all of them, each file counted once.
+ */
+bytes: number, };
+
+/**
+ * What deleting a checkpoint would free.
+ */
+export type Deletion = { 
+/**
+ * Bytes that the disk gets back.
+ */
+frees: number, 
+/**
+ * Bytes of it that something else uses, and that stay.
+ */
+shared: number, 
+/**
+ * Whether it lies in a folder that another program may count on.
+ */
+foreign: boolean, };

@@ -1,6 +1,7 @@
 //! The command line. It never touches the window system.
 
 mod chat;
+mod download;
 mod extract;
 mod generate;
 mod inspect;
@@ -36,6 +37,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Writes a checkpoint's MTP head to a drafter folder of its own.
     ExtractHead(extract::Arguments),
+    /// Fetches a model, or a part of one, from the hub; what is there is not fetched again.
+    Download(download::Arguments),
     /// Holds a conversation in the terminal; the history is the window's.
     Chat(chat::Arguments),
 }
@@ -60,6 +63,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Generate(arguments) => ended(generate::run(arguments), json),
         Command::Inspect(arguments) => ended(inspect::run(&arguments), json),
         Command::ExtractHead(arguments) => ended(extract::run(&arguments), json),
+        Command::Download(arguments) => ended(download::run(arguments), json),
         Command::Chat(arguments) => ended(chat::run(arguments), json),
     }
 }

@@ -1,6 +1,7 @@
 //! What the window can ask: take it apart, call, hand it back.
 
 pub(crate) mod chats;
+pub(crate) mod downloads;
 pub(crate) mod models;
 pub(crate) mod settings;
 pub(crate) mod turns;

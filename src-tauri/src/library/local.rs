@@ -123,7 +123,7 @@ fn around_the_program() -> Vec<PathBuf> {
         .collect()
 }
 
-fn absolute(path: &str) -> PathBuf {
+pub(super) fn absolute(path: &str) -> PathBuf {
     let path = match path.strip_prefix("~/") {
         Some(rest) => dirs::home_dir().unwrap_or_default().join(rest),
         None => PathBuf::from(path),

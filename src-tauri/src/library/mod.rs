@@ -1,6 +1,12 @@
 //! Which models there are and which one is loaded.
 
+mod delete;
+mod find;
+mod footprint;
 mod local;
+mod pairs;
+mod places;
+mod shelf;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +15,14 @@ use models::{DrafterState, Engine, LoadRequest, Loaded};
 use tokio::sync::{Mutex, watch};
 
 use crate::error::Error;
-use crate::ipc::{AppError, LocalModel, ModelStatus, SamplingDefaults};
+use crate::ipc::{AppError, Deletion, LocalModel, ModelStatus, SamplingDefaults, ShelfView, Shelved};
 use crate::store::Store;
 
+pub use find::Place;
 pub use local::{Assets, BUILTIN};
+pub use places::Places;
+
+use shelf::Shelf;
 
 /// The models on this machine and the one in the engine; clones share it.
 #[derive(Clone)]
@@ -23,6 +33,10 @@ pub struct Library {
     state: Arc<watch::Sender<State>>,
     /// Held by the load that is running: the next one waits, so that states come in order.
     loading: Arc<Mutex<()>>,
+    places: Arc<Places>,
+    shelf: Shelf,
+    /// Targets and heads, by repository, that are known to go together.
+    catalogue: Arc<Vec<(String, String)>>,
 }
 
 /// A model in the engine.
@@ -45,13 +59,16 @@ enum State {
 impl Library {
     /// Nothing is loaded yet.
     #[must_use]
-    pub fn new(engine: Engine, store: Store, assets: Assets) -> Self {
+    pub fn new(engine: Engine, store: Store, assets: Assets, places: Places, catalogue: Vec<(String, String)>) -> Self {
         Library {
             engine,
             store,
             assets: Arc::new(assets),
             state: Arc::new(watch::Sender::new(State::None)),
             loading: Arc::default(),
+            places: Arc::new(places),
+            shelf: Shelf::default(),
+            catalogue: Arc::new(catalogue),
         }
     }
 
@@ -130,15 +147,88 @@ impl Library {
         }
     }
 
-    /// The built-in model and the folders that were loaded before and are still there.
-    pub async fn list(&self) -> Result<Vec<LocalModel>, AppError> {
+    /// All checkpoints on this machine, each as the loader judges it.
+    pub async fn shelf(&self) -> Result<ShelfView, AppError> {
+        let places = self.all_places().await?;
         let remembered = self.store.remembered_models().await?;
-        let folders = remembered.iter().filter(|known| Path::new(&known.path).is_dir());
-        let builtin = self.assets.describe(BUILTIN, None).ok();
-        Ok(builtin
-            .into_iter()
-            .chain(folders.filter_map(|known| self.assets.describe(&known.path, known.drafter.as_deref()).ok()))
-            .collect())
+        let library = self.clone();
+        Ok(tokio::task::spawn_blocking(move || {
+            let mut view = library.shelf.view(&places, &remembered, &library.catalogue);
+            if let Ok(builtin) = library.assets.describe(BUILTIN, None) {
+                view.models.insert(0, library.shelf.builtin(builtin));
+            }
+            view
+        })
+        .await?)
+    }
+
+    /// One folder, as the loader judges it.
+    pub async fn look_at(&self, dir: &Path) -> Result<Shelved, AppError> {
+        let (shelf, dir) = (self.shelf.clone(), dir.to_owned());
+        Ok(tokio::task::spawn_blocking(move || shelf.one(&dir)).await?)
+    }
+
+    /// Has a further folder looked through from now on.
+    pub async fn add_folder(&self, path: &str) -> Result<ShelfView, AppError> {
+        let dir = local::absolute(path);
+        if !dir.is_dir() {
+            return Err(Error::NoFolder { path: path.to_owned() }.into());
+        }
+        let shelf = self.shelf.clone();
+        let place = Place::added(&dir);
+        if tokio::task::spawn_blocking(move || shelf.is_empty(&place)).await? {
+            return Err(Error::NoModels { path: path.to_owned() }.into());
+        }
+        let mut folders = self.store.model_folders().await?;
+        let text = dir.to_string_lossy().into_owned();
+        if !folders.contains(&text) {
+            folders.push(text);
+            self.store.set_model_folders(&folders).await?;
+        }
+        self.shelf().await
+    }
+
+    /// Has a folder looked through no more. Its files stay.
+    pub async fn remove_folder(&self, path: &str) -> Result<ShelfView, AppError> {
+        let mut folders = self.store.model_folders().await?;
+        folders.retain(|folder| folder != path);
+        self.store.set_model_folders(&folders).await?;
+        self.shelf().await
+    }
+
+    /// `OWNER/NAME` of a folder in a cache.
+    #[must_use]
+    pub fn repo_of(&self, path: &str) -> Option<String> {
+        find::alone(Path::new(path)).repo
+    }
+
+    /// What deleting a checkpoint would free.
+    pub async fn weigh(&self, path: &str) -> Result<Deletion, AppError> {
+        let (places, shelf, dir) = (self.all_places().await?, self.shelf.clone(), PathBuf::from(path));
+        Ok(tokio::task::spawn_blocking(move || shelf.weigh(&places, &dir)).await??)
+    }
+
+    /// Deletes a checkpoint that is not loaded, and gives the bytes that came free. One in another program's folder
+    /// only if `foreign` was agreed to.
+    pub async fn delete(&self, path: &str, foreign: bool) -> Result<u64, AppError> {
+        if let State::Ready(ready) = &*self.state.borrow()
+            && (ready.model.path == path || ready.model.drafter_path.as_deref() == Some(path))
+        {
+            return Err(Error::InUse {
+                name: ready.model.name.clone(),
+                by: "it is loaded".to_owned(),
+            }
+            .into());
+        }
+        let (places, shelf, dir) = (self.all_places().await?, self.shelf.clone(), PathBuf::from(path));
+        let freed = tokio::task::spawn_blocking(move || shelf.delete(&places, &dir, foreign)).await??;
+        self.store.forget_model(path).await?;
+        Ok(freed)
+    }
+
+    async fn all_places(&self) -> Result<Vec<Place>, AppError> {
+        let added = self.store.model_folders().await?;
+        Ok(self.places.with(&added))
     }
 
     fn load_in_background(&self, model: LocalModel) {

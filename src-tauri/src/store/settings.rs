@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Result, Store};
-use crate::ipc::Settings;
+use crate::ipc::{Download, Settings};
 
 /// A pair that the person loaded from a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub struct RememberedModel {
 /// Written by a load alone: a window with an older copy of the settings must not undo it.
 const OF_THE_MODEL: [&str; 2] = ["model", "drafter"];
 const REMEMBERED: &str = "remembered_models";
+const FOLDERS: &str = "model_folders";
+const DOWNLOADS: &str = "downloads";
 
 impl Store {
     /// The settings; a value that this version cannot read counts as not set.
@@ -71,13 +73,52 @@ impl Store {
 
     /// Pairs loaded from folders, the last one first.
     pub async fn remembered_models(&self) -> Result<Vec<RememberedModel>> {
+        self.listed(REMEMBERED).await
+    }
+
+    /// Forgets pairs of a folder, as a target or a drafter.
+    pub async fn forget_model(&self, path: &str) -> Result<()> {
+        let mut remembered = self.remembered_models().await?;
+        remembered.retain(|known| known.path != path && known.drafter.as_deref() != Some(path));
+        self.list(REMEMBERED, &remembered).await
+    }
+
+    /// Further folders that are looked through for models.
+    pub async fn model_folders(&self) -> Result<Vec<String>> {
+        self.listed(FOLDERS).await
+    }
+
+    /// Stores the further folders.
+    pub async fn set_model_folders(&self, folders: &[String]) -> Result<()> {
+        self.list(FOLDERS, folders).await
+    }
+
+    /// Downloads that were asked for and are not over. They hold no token.
+    pub async fn downloads(&self) -> Result<Vec<Download>> {
+        self.listed(DOWNLOADS).await
+    }
+
+    /// Stores the downloads.
+    pub async fn set_downloads(&self, downloads: &[Download]) -> Result<()> {
+        self.list(DOWNLOADS, downloads).await
+    }
+
+    /// A list kept under a key; what this version cannot read counts as empty.
+    async fn listed<T: for<'de> Deserialize<'de>>(&self, key: &str) -> Result<Vec<T>> {
         let value: Option<String> = sqlx::query_scalar("SELECT value FROM settings WHERE key = ?")
-            .bind(REMEMBERED)
+            .bind(key)
             .fetch_optional(&self.pool)
             .await?;
         Ok(value
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default())
+    }
+
+    async fn list<T: Serialize>(&self, key: &str, items: &[T]) -> Result<()> {
+        let mut write = self.write().await?;
+        put(&mut write, key, &serde_json::json!(items)).await?;
+        write.commit().await?;
+        Ok(())
     }
 }
 

@@ -1,11 +1,13 @@
 //! The app's commands for design work in a browser: `vite` alone, no Rust. Never part of a build.
 //!
-//! `?scene=` picks a state: `first`, `loading`, `none`, `failed`, `nohead`, `refuse`, `long`, `slow`.
+//! `?scene=` picks a state: `first`, `loading`, `none`, `failed`, `nohead`, `refuse`, `long`, `slow`, and of models `empty`, `downloads`,
+//! `diskfull`, `offline`.
 
-import { mockIPC } from "@tauri-apps/api/mocks";
+import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
 import type { Channel } from "@tauri-apps/api/core";
 import type { AppError, Chat, ChatSummary, LocalModel, Message, ModelStatus, Run, Settings, TurnEvent, TurnOptions } from "../bindings";
 import { initial } from "../state/settings";
+import * as models from "./models";
 import { CODE, replyTo, TITLES } from "./texts";
 
 const scene = new URLSearchParams(location.search).get("scene") ?? "";
@@ -158,6 +160,7 @@ async function load(path: string): Promise<ModelStatus> {
   return tell(ready(model));
 }
 
+mockWindows("main");
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 mockIPC(async (command, payload): Promise<unknown> => {
   const args = payload as Record<string, any>;
@@ -197,7 +200,40 @@ mockIPC(async (command, payload): Promise<unknown> => {
       watchers.push(args.onStatus);
       return null;
     case "list_models":
-      return [builtin, big];
+      return models.shelf(builtin);
+    case "add_folder":
+    case "remove_folder":
+      return models.shelf(builtin);
+    case "pick_folder":
+      return "/Volumes/Models";
+    case "weigh_model":
+      return { frees: 2.9e9, shared: args.path.includes("27B") ? 6e9 : 0, foreign: args.path.includes("Youssofal") };
+    case "delete_model":
+      return 2.9e9;
+    case "list_catalog":
+      return models.catalog;
+    case "search_hub":
+      await pause(400);
+      return ["mlx-community/Qwen3.8-27B-4bit", "mlx-community/Qwen3.8-27B-8bit", "Qwen/Qwen3.8-27B"].map((repo, i) => ({ repo, downloads: 120_000 / (i + 1), gated: i === 2, tags: ["mlx"] }));
+    case "plan_download":
+      await pause(500);
+      return models.plan(args.wanted);
+    case "start_download":
+      return models.start(args.wanted);
+    case "pause_download":
+      return models.stop(args.id, "paused");
+    case "resume_download":
+      return models.run(args.id);
+    case "cancel_download":
+      return models.stop(args.id, null);
+    case "watch_downloads":
+      return models.watch(args.onChange);
+    case "token_status":
+      return models.token.source;
+    case "set_token":
+      return (models.token.source = "keychain");
+    case "clear_token":
+      return (models.token.source = "none");
     case "load_model":
       return load(args.path);
     case "unload_model":

@@ -1,8 +1,25 @@
 //! The app's commands, typed. Rejections are errors of the shape AppError (see errors.ts).
 
 import { Channel, invoke } from "@tauri-apps/api/core";
+import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { openUrl } from "@tauri-apps/plugin-opener";
-import type { Chat, ChatSummary, LocalModel, ModelStatus, Settings, TurnEvent, TurnOptions } from "../bindings";
+import type {
+  Cancelled,
+  CatalogView,
+  Chat,
+  ChatSummary,
+  Deletion,
+  Download,
+  DownloadPlan,
+  FoundRepo,
+  ModelStatus,
+  Settings,
+  ShelfView,
+  TokenSource,
+  TurnEvent,
+  TurnOptions,
+  Wanted,
+} from "../bindings";
 import { isExternal } from "./html";
 
 const channel = <T>(onMessage: (message: T) => void): Channel<T> => new Channel<T>(onMessage);
@@ -30,11 +47,44 @@ export const modelStatus = (): Promise<ModelStatus> => invoke("model_status");
 /** Calls back at each change of the model's status for as long as the window lives. */
 export const watchModel = (onStatus: (status: ModelStatus) => void): Promise<null> =>
   invoke("watch_model", { onStatus: channel(onStatus) });
-export const listModels = (): Promise<LocalModel[]> => invoke("list_models");
+export const listModels = (): Promise<ShelfView> => invoke("list_models");
 /** Loads `builtin` or a folder; resolves when the model is ready. */
 export const loadModel = (path: string, drafterPath: string | null): Promise<ModelStatus> =>
   invoke("load_model", { path, drafterPath });
 export const unloadModel = (): Promise<null> => invoke("unload_model");
+
+export const addFolder = (path: string): Promise<ShelfView> => invoke("add_folder", { path });
+export const removeFolder = (path: string): Promise<ShelfView> => invoke("remove_folder", { path });
+/** The system's dialog; null if the person closed it. */
+export const pickFolder = (): Promise<string | null> => invoke("pick_folder");
+export const weighModel = (path: string): Promise<Deletion> => invoke("weigh_model", { path });
+/** Resolves to the bytes that came free. */
+export const deleteModel = (path: string, foreign: boolean): Promise<number> => invoke("delete_model", { path, foreign });
+
+export const listCatalog = (): Promise<CatalogView> => invoke("list_catalog");
+export const searchHub = (query: string): Promise<FoundRepo[]> => invoke("search_hub", { query });
+export const planDownload = (wanted: Wanted): Promise<DownloadPlan> => invoke("plan_download", { wanted });
+/** Starts what a plan showed, or what is wanted without one. */
+export const startDownload = (wanted: Wanted, planId: string | null, thenChat: boolean): Promise<string> =>
+  invoke("start_download", { wanted, planId, thenChat });
+export const pauseDownload = (id: string): Promise<null> => invoke("pause_download", { id });
+export const resumeDownload = (id: string): Promise<null> => invoke("resume_download", { id });
+export const cancelDownload = (id: string): Promise<Cancelled> => invoke("cancel_download", { id });
+/** Calls back with all downloads at each change for as long as the window lives. */
+export const watchDownloads = (onChange: (all: Download[]) => void): Promise<null> =>
+  invoke("watch_downloads", { onChange: channel(onChange) });
+
+export const tokenStatus = (): Promise<TokenSource> => invoke("token_status");
+export const setToken = (token: string): Promise<TokenSource> => invoke("set_token", { token });
+export const clearToken = (): Promise<TokenSource> => invoke("clear_token");
+
+/** Folders dragged over the window: whether one is over it, then what was dropped. */
+export async function followDrops(onDrop: (event: { over: boolean } | { paths: string[] }) => void): Promise<void> {
+  await getCurrentWebview().onDragDropEvent(({ payload }) => {
+    if (payload.type === "drop") onDrop({ paths: payload.paths });
+    else onDrop({ over: payload.type !== "leave" });
+  });
+}
 
 export const getSettings = (): Promise<Settings> => invoke("get_settings");
 export const updateSettings = (settings: Settings): Promise<Settings> => invoke("update_settings", { settings });

@@ -45,3 +45,19 @@ export function bytes(n: number): string {
 /** `1 token`, `12 tokens`. */
 export const plural = (n: number, one: string, many = `${one}s`): string =>
   `${count(n)} ${n === 1 ? one : many}`;
+
+/** Bytes of a whole that are here, in the whole's unit: `4.2 of 16 GB`. */
+export function bytesOf(done: number, all: number): string {
+  const whole = bytes(all);
+  const unit = whole.split(" ")[1] ?? "B";
+  const part = bytes(done);
+  return part.endsWith(` ${unit}`) ? `${part.slice(0, -unit.length - 1)} of ${whole}` : `${part} of ${whole}`;
+}
+
+/** Seconds that are left, as coarse as they are sure: `40 s`, `3 min`, `2 h 10 min`. */
+export function timeLeft(seconds: number): string {
+  if (seconds < 55) return `${Math.max(5, Math.round(seconds / 5) * 5)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 60) return `${Math.max(1, minutes)} min`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -31,7 +31,7 @@ function take(status: ModelStatus): void {
 
 export async function listModels(): Promise<void> {
   try {
-    model.dispatch({ type: "listed", models: await commands.listModels() });
+    model.dispatch({ type: "listed", shelf: await commands.listModels() });
   } catch (error) {
     model.dispatch({ type: "listFailed", error: toAppError(error) });
   }
@@ -50,4 +50,41 @@ export async function loadModel(path: string, drafterPath: string | null): Promi
 
 export async function unloadModel(): Promise<void> {
   await commands.unloadModel().catch(report);
+}
+
+/** Has a folder looked through from now on. Resolves to whether it holds a model. */
+export async function addFolder(path: string): Promise<boolean> {
+  try {
+    model.dispatch({ type: "listed", shelf: await commands.addFolder(path) });
+    return true;
+  } catch (error) {
+    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    return false;
+  }
+}
+
+export async function removeFolder(path: string): Promise<void> {
+  try {
+    model.dispatch({ type: "listed", shelf: await commands.removeFolder(path) });
+  } catch (error) {
+    model.dispatch({ type: "listFailed", error: toAppError(error) });
+  }
+}
+
+/** Asks the person for a folder and adds it. */
+export async function pickAndAddFolder(): Promise<void> {
+  const path = await commands.pickFolder().catch(report);
+  if (path) await addFolder(path);
+}
+
+/** Deletes a checkpoint; resolves to the bytes that came free, or null if it could not. */
+export async function deleteModel(path: string, foreign: boolean): Promise<number | null> {
+  try {
+    const freed = await commands.deleteModel(path, foreign);
+    await listModels();
+    return freed;
+  } catch (error) {
+    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    return null;
+  }
 }

@@ -1,13 +1,13 @@
 //! What is loaded, and what could be.
 
-import type { AppError, LocalModel, ModelStatus } from "../bindings";
+import type { AppError, LocalModel, ModelStatus, ShelfView, Shelved } from "../bindings";
 
 export interface ModelState {
   status: ModelStatus;
   /** Whether the app has told us its status yet. */
   known: boolean;
-  /** Null until listed. */
-  models: LocalModel[] | null;
+  /** All checkpoints on this machine; null until listed. */
+  shelf: ShelfView | null;
   listError: AppError | null;
   /** The path whose loading was asked for and has not ended. */
   requested: string | null;
@@ -17,7 +17,7 @@ export interface ModelState {
 
 export type ModelEvent =
   | { type: "status"; status: ModelStatus }
-  | { type: "listed"; models: LocalModel[] }
+  | { type: "listed"; shelf: ShelfView }
   | { type: "listFailed"; error: AppError }
   | { type: "requested"; path: string }
   | { type: "loaded"; status: ModelStatus }
@@ -26,7 +26,7 @@ export type ModelEvent =
 export const initial: ModelState = {
   status: { state: "none" },
   known: false,
-  models: null,
+  shelf: null,
   listError: null,
   requested: null,
   refusal: null,
@@ -37,7 +37,7 @@ export function apply(state: ModelState, event: ModelEvent): ModelState {
     case "status":
       return { ...state, status: event.status, known: true };
     case "listed":
-      return { ...state, models: event.models, listError: null };
+      return { ...state, shelf: event.shelf, listError: null };
     case "listFailed":
       return { ...state, listError: event.error };
     case "requested":
@@ -57,10 +57,38 @@ export function failure(state: ModelState): { name: string; error: AppError } | 
 
 /** The display name of a path, or its last folder. */
 export function nameOf(state: ModelState, path: string): string {
-  const known = state.models?.find((m) => m.id === path || m.path === path);
-  return known?.name ?? path.split("/").filter(Boolean).at(-1) ?? path;
+  const known = state.shelf?.models.find(({ model: m }) => m.id === path || m.path === path);
+  return known?.model.name ?? path.split("/").filter(Boolean).at(-1) ?? path;
 }
 
 /** Whether the model is the one in memory. */
 export const isLoaded = (state: ModelState, model: LocalModel): boolean =>
   state.status.state === "ready" && state.status.model.id === model.id;
+
+export interface Shelves {
+  /** What can be chatted with. */
+  chat: Shelved[];
+  /** Draft heads: they are never chat models. */
+  heads: Shelved[];
+  /** Something is missing that can be fetched. */
+  incomplete: Shelved[];
+  /** Other models of this machine, which this app does not run. */
+  refused: Shelved[];
+}
+
+/** The models by what can be done with them. */
+export function shelves(models: Shelved[]): Shelves {
+  const whole = models.filter((m) => m.health === "whole");
+  return {
+    chat: whole.filter((m) => m.role === "target" || m.role === "both"),
+    heads: whole.filter((m) => m.role === "drafter"),
+    incomplete: models.filter((m) => m.health === "incomplete"),
+    refused: models.filter((m) => m.health === "refused" || (m.health === "whole" && m.role === "unknown")),
+  };
+}
+
+/** Whether a draft head helps this model, and from where. */
+export function draftNote(shelved: Shelved): "own" | "separate" | "none" {
+  if (shelved.model.drafterPath) return "separate";
+  return shelved.role === "both" ? "own" : "none";
+}

@@ -1,6 +1,6 @@
 //! Values for tests.
 
-import type { ChatSummary, LocalModel, Message, ModelStatus, Run } from "../bindings";
+import type { ChatSummary, Download, LocalModel, Message, ModelStatus, Run, ShelfView, Shelved } from "../bindings";
 
 export const run = (patch: Partial<Run> = {}): Run => ({
   model: "Tiny",
@@ -70,5 +70,39 @@ export const ready = (patch: Partial<Extract<ModelStatus, { state: "ready" }>> =
   memoryBytes: 4_000_000,
   warnings: [],
   defaults: { temperature: 0.7, topP: 1, topK: 0, minP: 0 },
+  ...patch,
+});
+
+export const shelved = (patch: Partial<Shelved> = {}): Shelved => ({
+  model: localModel(),
+  role: "target",
+  place: "cache",
+  health: "whole",
+  problems: [],
+  warnings: [],
+  repo: null,
+  commit: null,
+  family: "qwen3_5",
+  quantization: "4-bit",
+  drafters: [],
+  targets: [],
+  ...patch,
+});
+
+export const shelf = (models: LocalModel[]): ShelfView => ({ models: models.map((model) => shelved({ model })), folders: [], bytes: 0 });
+
+export const download = (patch: Partial<Download> = {}): Download => ({
+  id: "1",
+  name: "Qwen3.8 27B",
+  wanted: { name: "Qwen3.8 27B", parts: [], memoryBytes: null },
+  state: { phase: "transferring" },
+  bytes: 16e9,
+  done: 4e9,
+  files: 9,
+  filesDone: 3,
+  file: "model-00001-of-00003.safetensors",
+  speed: null,
+  etaSeconds: null,
+  thenChat: true,
   ...patch,
 });

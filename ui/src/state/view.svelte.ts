@@ -1,10 +1,11 @@
 import { toAppError } from "../lib/errors";
 import { Store } from "./store.svelte";
-import { apply, initial, type Sheet } from "./view";
+import { apply, initial, type ModelTab, type Sheet } from "./view";
 
 export const view = new Store(apply, initial);
 
 export const openSheet = (sheet: Sheet): void => view.dispatch({ type: "sheet", sheet });
+export const showModels = (tab: ModelTab): void => view.dispatch({ type: "models", tab });
 export const closeSheet = (): void => view.dispatch({ type: "sheet", sheet: null });
 export const toggleInspector = (): void => view.dispatch({ type: "inspector", open: !view.current.inspector });
 export const inspect = (messageId: number): void => view.dispatch({ type: "inspected", messageId });

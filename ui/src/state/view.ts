@@ -4,8 +4,12 @@ import type { AppError } from "../bindings";
 
 export type Sheet = "models" | "settings" | "shortcuts";
 
+export type ModelTab = "here" | "get";
+
 export interface ViewState {
   sheet: Sheet | null;
+  /** Which half of the models is shown. */
+  models: ModelTab;
   /** The side bar over a narrow window; the docked one is a setting. */
   overlay: boolean;
   inspector: boolean;
@@ -19,6 +23,7 @@ export interface ViewState {
 
 export type ViewEvent =
   | { type: "sheet"; sheet: Sheet | null }
+  | { type: "models"; tab: ModelTab }
   | { type: "overlay"; open: boolean }
   | { type: "inspector"; open: boolean }
   | { type: "inspected"; messageId: number }
@@ -28,6 +33,7 @@ export type ViewEvent =
 
 export const initial: ViewState = {
   sheet: null,
+  models: "here",
   overlay: false,
   inspector: false,
   inspected: null,
@@ -39,6 +45,8 @@ export function apply(state: ViewState, event: ViewEvent): ViewState {
   switch (event.type) {
     case "sheet":
       return { ...state, sheet: event.sheet };
+    case "models":
+      return { ...state, models: event.tab };
     case "overlay":
       return { ...state, overlay: event.open };
     case "inspector":

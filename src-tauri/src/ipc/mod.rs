@@ -3,10 +3,14 @@
 //! A stream ends with its `done` or `failed` event, never with the command's promise: the promise
 //! can resolve before the last messages of the channel arrive.
 
+mod hub;
+
 use serde::{Deserialize, Serialize};
 use ts_rs::{Config, TS};
 
-/// The text of `ui/src/bindings.ts`: every type of this module, for the window's code.
+pub use hub::*;
+
+/// The text of `ui/src/bindings.ts`: every type of this folder, for the window's code.
 #[must_use]
 pub fn bindings() -> String {
     fn declare<T: TS>(config: &Config) -> String {
@@ -28,9 +32,32 @@ pub fn bindings() -> String {
         declare::<ModelStatus>(&config),
         declare::<SamplingDefaults>(&config),
         declare::<Settings>(&config),
+        declare::<Verdict>(&config),
+        declare::<Need>(&config),
+        declare::<Machine>(&config),
+        declare::<WantedPart>(&config),
+        declare::<Wanted>(&config),
+        declare::<CatalogPair>(&config),
+        declare::<CatalogView>(&config),
+        declare::<PlannedFile>(&config),
+        declare::<PlannedPart>(&config),
+        declare::<DownloadPlan>(&config),
+        declare::<DownloadPhase>(&config),
+        declare::<WaitReason>(&config),
+        declare::<Download>(&config),
+        declare::<Cancelled>(&config),
+        declare::<FoundRepo>(&config),
+        declare::<TokenSource>(&config),
+        declare::<ModelRole>(&config),
+        declare::<ModelPlace>(&config),
+        declare::<ModelHealth>(&config),
+        declare::<Shelved>(&config),
+        declare::<ModelFolder>(&config),
+        declare::<ShelfView>(&config),
+        declare::<Deletion>(&config),
     ];
     format!(
-        "// Generated from src-tauri/src/ipc.rs: npm run bindings\n{}",
+        "// Generated from src-tauri/src/ipc: npm run bindings\n{}",
         types.concat()
     )
 }
