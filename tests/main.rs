@@ -21,6 +21,7 @@ mod inkling_checkpoints;
 mod inventory;
 mod parity;
 mod refusals;
+mod rejection;
 mod requantized;
 mod speculation;
 mod store;

@@ -12,6 +12,12 @@ use crate::{Error, Result};
 pub struct Hidden(pub(crate) Array);
 
 impl Hidden {
+    /// Hidden states as a target computed them.
+    #[must_use]
+    pub fn new(array: Array) -> Self {
+        Self(array)
+    }
+
     /// Rows `from..to`.
     ///
     /// # Errors

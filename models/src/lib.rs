@@ -43,8 +43,8 @@ pub mod text;
 
 pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem, extract_head, inspect};
 pub use engine::{
-    ActivationDtype, DraftKind, DrafterState, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
-    GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, Prompt, Role, RoundStats, SamplingParams, Sink,
-    Speculation, SpeculationStats, WiringTally,
+    Acceptance, ActivationDtype, DraftKind, DrafterState, Engine, FinishReason, GenerateRequest, Generated,
+    GenerationEvent, GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, Prompt, Role, RoundStats,
+    SamplingParams, Sink, Speculation, SpeculationStats, WiringTally,
 };
 pub use error::{Error, Result};

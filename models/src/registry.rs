@@ -7,7 +7,7 @@ use mlx_rs::Dtype;
 use crate::Result;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
-use crate::engine::SamplingParams;
+use crate::engine::{Acceptance, SamplingParams};
 use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target, wiring_place};
 use crate::generate::{Decoder, Limits, Mtp, Plain, prefill};
 use crate::sampler::Sampler;
@@ -81,6 +81,8 @@ pub struct StartRequest<'r> {
     pub prompt: &'r [u32],
     /// Tokens a round with the bonus; `None` decodes plainly.
     pub block_size: Option<usize>,
+    /// When a draft is kept.
+    pub accept: Acceptance,
     /// One of [`Pair::wirings`] by name; `None` takes the first.
     pub wiring: Option<&'r str>,
     /// What ends the sequence.
@@ -141,6 +143,7 @@ impl<F: Family> Pair for LoadedPair<F> {
         let StartRequest {
             prompt,
             block_size,
+            accept,
             wiring,
             limits,
             progress,
@@ -181,6 +184,7 @@ impl<F: Family> Pair for LoadedPair<F> {
             prompt,
             block_size,
             limits,
+            accept,
         )?)))
     }
 }

@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use mlx_rs::{Array, Dtype};
-use models::SamplingParams;
 use models::cache::Cache;
 use models::checkpoint::Checkpoint;
 use models::families::FAMILIES;
 use models::family::LoadOptions;
 use models::generate::{Decoder, Limits};
 use models::registry::{Entry, Pair, StartRequest};
+use models::{Acceptance, SamplingParams};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -164,6 +164,7 @@ pub fn start<'a>(
         StartRequest {
             prompt,
             block_size,
+            accept: Acceptance::Equality,
             wiring,
             limits,
             progress,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{GenerationStats, SpeculationStats};
+use super::{Acceptance, GenerationStats, SpeculationStats};
 use crate::generate::Round;
 
 /// Rounds after which a poor acceptance says something about the head.
@@ -20,6 +20,7 @@ pub(super) struct Figures {
     /// Tokens computed, an end token included.
     given: usize,
     block_size: Option<usize>,
+    accept: Acceptance,
     wiring: Option<String>,
     reason: Option<String>,
     drafted: usize,
@@ -42,6 +43,7 @@ impl Figures {
             prompt_tokens,
             given: 0,
             block_size,
+            accept: Acceptance::default(),
             wiring: None,
             reason,
             drafted: 0,
@@ -50,6 +52,11 @@ impl Figures {
             round_tokens: 0,
             plain_rounds: 0,
         }
+    }
+
+    /// Notes when a draft is kept.
+    pub(super) fn accepting(&mut self, accept: Acceptance) {
+        self.accept = accept;
     }
 
     /// Notes how the drafter is wired, where there is a choice.
@@ -124,6 +131,7 @@ impl Figures {
             enabled,
             reason: self.reason.clone().or_else(|| self.alarm()),
             block_size: self.block_size.unwrap_or(1),
+            accept: enabled.then_some(self.accept),
             wiring: self.wiring.clone(),
             rounds: if enabled {
                 self.accepted_per_round.len()

@@ -14,8 +14,8 @@ pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
 };
 pub use request::{
-    ActivationDtype, DraftKind, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role, SamplingParams,
-    Speculation,
+    Acceptance, ActivationDtype, DraftKind, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role,
+    SamplingParams, Speculation,
 };
 
 pub use wiring::WiringTally;

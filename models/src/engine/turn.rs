@@ -69,6 +69,8 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
     };
     figures.wired(wiring.clone().filter(|_| model.wirings.is_open()));
     let sampler = model.pair.sampler(&request.sampling)?;
+    let accept = sampler.acceptance(request.accept);
+    figures.accepting(accept);
     let total = prompt.ids.len();
     let mut progress = |done: usize| sink.event(GenerationEvent::Prefill { done, total });
     let mut reply = Reply::new(&model.text, request, &prompt, limits.clone())?;
@@ -78,6 +80,7 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
         let request = StartRequest {
             prompt: &prompt.ids,
             block_size,
+            accept,
             wiring: wiring.as_deref(),
             limits,
             progress: &mut progress,
