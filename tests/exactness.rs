@@ -16,7 +16,7 @@ use tests::{builtin, cache_difference, golden, ids, json, load, run};
 #[test]
 fn every_operation_of_every_family_is_found_and_needs_nothing_here() {
     let expected: [(&str, &[&str]); 3] = [
-        ("qwen3_5", &["product", "attention", "recurrence"]),
+        ("qwen3_5", &["product", "attention", "rotation", "recurrence"]),
         ("qwen3_5_moe", &["product", "attention", "recurrence", "experts"]),
         ("inkling", &["product", "attention", "bias table", "experts"]),
     ];

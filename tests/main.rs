@@ -26,6 +26,7 @@ mod inventory;
 mod library;
 mod parity;
 mod refusals;
+mod rejection;
 mod requantized;
 mod speculation;
 mod store;

@@ -43,7 +43,7 @@ pub mod text;
 
 pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem, extract_head, inspect};
 pub use engine::{
-    ActivationDtype, DraftKind, DrafterState, Engine, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent,
+    Acceptance, ActivationDtype, DraftKind, DrafterState, Engine, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent,
     GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, OpVerdict, Prompt, Role, RoundStats, SamplingParams, SelfCheck, Sink,
     Speculation, SpeculationStats, WiringTally,
 };

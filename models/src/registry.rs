@@ -8,7 +8,7 @@ use mlx_rs::Dtype;
 
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
-use crate::engine::SamplingParams;
+use crate::engine::{Acceptance, SamplingParams};
 use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target, wiring_place};
 use crate::generate::{
     Decoder, Drafted, Kept, Limits, Mtp, Plain, Round, SelfCheck, Sequence, chunk_ends, self_check,
@@ -94,6 +94,8 @@ pub struct StartRequest<'r> {
     pub reuse: bool,
     /// Tokens a round with the bonus; `None` decodes plainly.
     pub block_size: Option<usize>,
+    /// When a draft is kept.
+    pub accept: Acceptance,
     /// One of [`Pair::wirings`] by name; `None` takes the first.
     pub wiring: Option<&'r str>,
     /// What ends the sequence.
@@ -112,6 +114,7 @@ impl<'r> StartRequest<'r> {
             turn_ends: &[],
             reuse: false,
             block_size: None,
+            accept: Acceptance::default(),
             wiring: None,
             limits,
             progress,
@@ -208,6 +211,7 @@ impl<F: Family> Pair for LoadedPair<F> {
             turn_ends,
             reuse,
             block_size,
+            accept,
             wiring,
             limits,
             progress,
@@ -262,7 +266,7 @@ impl<F: Family> Pair for LoadedPair<F> {
                 let drafted = sequence.drafted.take();
                 let state = drafted.ok_or_else(|| Error::backend("a sequence without its drafter"))?.state;
                 let mtp = Mtp::new(
-                    target, drafter, sampler, cache, state, &hidden, history, block_size, limits,
+                    target, drafter, sampler, cache, state, &hidden, history, block_size, limits, accept,
                 )?;
                 Running::Mtp(Box::new(mtp))
             }

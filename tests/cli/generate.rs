@@ -37,6 +37,7 @@ fn generate_answers_as_json() {
         "enabled",
         "reason",
         "block_size",
+        "accept",
         "rounds",
         "drafted",
         "accepted",
@@ -54,6 +55,7 @@ fn generate_answers_as_json() {
         (&json!(true), &json!(4))
     );
     assert_eq!(speculation["reason"], Value::Null);
+    assert_eq!(speculation["accept"], "equality");
     let rounds = speculation["accepted_per_round"].as_array().unwrap();
     assert_eq!(json!(rounds.len()), speculation["rounds"]);
     assert_eq!(
@@ -69,6 +71,11 @@ fn generate_answers_as_json() {
         (&json!(false), &json!(1))
     );
     assert!(off["speculation"]["reason"].is_string());
+    assert_eq!(off["speculation"]["accept"], Value::Null);
+
+    let by_chance = |temp| program.generate(&["-p", QUESTION, "--temp", temp, "--accept", "rejection", "-n", "8"]);
+    assert_eq!(by_chance("0.7")["speculation"]["accept"], "rejection");
+    assert_eq!(by_chance("0")["speculation"]["accept"], "equality");
 }
 
 #[test]

@@ -9,13 +9,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use mlx_rs::{Array, Dtype};
-use models::SamplingParams;
 use models::cache::Cache;
 use models::checkpoint::Checkpoint;
 use models::families::FAMILIES;
 use models::family::LoadOptions;
 use models::generate::{Decoder, Limits};
 use models::registry::{Entry, Pair, StartRequest};
+use models::{Acceptance, SamplingParams};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -165,6 +165,7 @@ pub fn start<'a>(
         sampler,
         StartRequest {
             block_size,
+            accept: Acceptance::Equality,
             wiring,
             ..StartRequest::new(prompt, limits, progress)
         },

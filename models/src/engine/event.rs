@@ -45,7 +45,7 @@ pub enum GenerationEvent {
 pub struct RoundStats {
     /// Tokens the drafter proposed.
     pub drafted: usize,
-    /// Leading drafts that equal the target's own choice and were kept.
+    /// Leading drafts that were kept.
     pub accepted: usize,
     /// Ids the round added to the sequence, end token included.
     pub tokens: Vec<u32>,
@@ -83,6 +83,8 @@ pub struct SpeculationStats {
     pub exactness: super::Exactness,
     /// Tokens verified a round, bonus included; 1 when off.
     pub block_size: usize,
+    /// When a draft was kept; `None` when off.
+    pub accept: Option<super::Acceptance>,
     /// How the drafter was wired, where there is a choice. It changes how often drafts are right, never the text.
     pub wiring: Option<String>,
     /// Rounds.

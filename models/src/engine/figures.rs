@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Exactness, GenerationStats, SpeculationStats};
+use super::{Acceptance, Exactness, GenerationStats, SpeculationStats};
 use crate::generate::Round;
 
 /// Rounds after which a poor acceptance says something about the head.
@@ -22,6 +22,7 @@ pub(super) struct Figures {
     /// Tokens computed, an end token included.
     given: usize,
     block_size: Option<usize>,
+    accept: Acceptance,
     wiring: Option<String>,
     reason: Option<String>,
     drafted: usize,
@@ -52,6 +53,7 @@ impl Figures {
             exactness,
             given: 0,
             block_size,
+            accept: Acceptance::default(),
             wiring: None,
             reason,
             drafted: 0,
@@ -60,6 +62,11 @@ impl Figures {
             round_tokens: 0,
             plain_rounds: 0,
         }
+    }
+
+    /// Notes when a draft is kept.
+    pub(super) fn accepting(&mut self, accept: Acceptance) {
+        self.accept = accept;
     }
 
     /// Notes how the drafter is wired, where there is a choice.
@@ -141,6 +148,7 @@ impl Figures {
             reason: self.reason.clone().or_else(|| self.alarm()),
             exactness: self.exactness,
             block_size: self.block_size.unwrap_or(1),
+            accept: enabled.then_some(self.accept),
             wiring: self.wiring.clone(),
             rounds: if enabled {
                 self.accepted_per_round.len()

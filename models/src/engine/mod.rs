@@ -15,8 +15,8 @@ pub use event::{
 };
 pub use crate::generate::{OpVerdict, SelfCheck};
 pub use request::{
-    ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role, SamplingParams,
-    Speculation,
+    Acceptance, ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role,
+    SamplingParams, Speculation,
 };
 
 pub use wiring::WiringTally;

@@ -166,6 +166,28 @@ impl Exactness {
     }
 }
 
+/// When a draft is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Acceptance {
+    /// When it equals the target's own choice. The text is the same with speculation on and off.
+    #[default]
+    Equality,
+    /// By chance, so that each token follows the target's distribution exactly. Drafts are kept more often; the text is
+    /// another than without speculation, of the same distribution. At temperature 0 it is equality.
+    Rejection,
+}
+
+impl Acceptance {
+    /// The name in options and figures.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Acceptance::Equality => "equality",
+            Acceptance::Rejection => "rejection",
+        }
+    }
+}
+
 /// The largest block size a request may ask for, bonus included.
 pub const MAX_BLOCK_SIZE: usize = 16;
 
@@ -184,6 +206,8 @@ pub struct GenerateRequest {
     pub ignore_eos: bool,
     /// Whether and how to speculate.
     pub speculation: Speculation,
+    /// When a draft is kept.
+    pub accept: Acceptance,
     /// How the drafter is wired, by name; without one the engine chooses by what it measured.
     pub wiring: Option<String>,
     /// The template's `enable_thinking`; without a value the template decides.
@@ -208,6 +232,7 @@ impl GenerateRequest {
             stop: Vec::new(),
             ignore_eos: false,
             speculation: Speculation::default(),
+            accept: Acceptance::default(),
             wiring: None,
             thinking: None,
             exactness: Exactness::default(),

@@ -106,6 +106,8 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
     };
     figures.wired(wiring.clone().filter(|_| model.wirings.is_open()));
     let sampler = model.pair.sampler(&request.sampling)?;
+    let accept = sampler.acceptance(request.accept);
+    figures.accepting(accept);
     let total = prompt.ids.len();
     let mut cached = None;
     let mut progress = |done: usize| {
@@ -120,6 +122,7 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
             turn_ends: &model.text.eos,
             reuse: !request.fresh,
             block_size,
+            accept,
             wiring: wiring.as_deref(),
             ..StartRequest::new(&prompt.ids, limits, &mut progress)
         },

@@ -8,6 +8,7 @@ use mlx_rs::{Array, ops, transforms};
 
 use super::{Decoder, Limits, Round, accept, read_ids};
 use crate::cache::Cache;
+use crate::engine::Acceptance;
 use crate::family::{Drafter, Hidden, Target, Verified};
 use crate::sampler::{Counts, Sampler};
 use crate::{Error, Result};
@@ -23,6 +24,7 @@ pub struct Mtp<'a, T: Target, D: Drafter<T>> {
     limits: Limits,
     /// Tokens a round, bonus included.
     block_size: usize,
+    accept: Acceptance,
     /// Occurrences up to and with the bonus.
     counts: Counts,
     /// Position of the token after the bonus.
@@ -65,6 +67,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         prompt: &[u32],
         block_size: usize,
         limits: Limits,
+        accept: Acceptance,
     ) -> Result<Self> {
         let counts = sampler.count(prompt);
         let (id, good) = sampler.choose(&target.logits(hidden)?, prompt.len(), &counts)?;
@@ -80,6 +83,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             state: Some(state),
             limits,
             block_size,
+            accept: sampler.acceptance(accept),
             counts,
             position: prompt.len() + 1,
             given: 0,
@@ -101,15 +105,28 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             .ok_or_else(|| Error::backend("drafting after a failed round"))?;
         let (sampler, position) = (self.sampler, self.position);
         let mut history = self.counts.clone();
+        // What each draft was drawn from, where acceptance asks for it.
+        let mut proposals = Vec::new();
+        let by_chance = self.accept == Acceptance::Rejection;
         let proposed = self.drafter.draft(self.target, state, drafts, &mut |logits, i| {
-            let (id, _) = sampler.choose(logits, position + i, &history)?;
+            let id = if by_chance {
+                let (id, log_q) = sampler.propose(logits, position + i, &history)?;
+                proposals.push(log_q);
+                id
+            } else {
+                sampler.choose(logits, position + i, &history)?.0
+            };
             history = sampler.add(&history, &id)?;
             Ok(id)
         })?;
         let block = ops::concatenate(&[bonus, &proposed], 1)?;
         let verified = self.target.verify(&block, &mut self.cache)?;
         let logits = self.target.logits(&verified.hidden)?;
-        let (choices, flags) = sampler.choose_rows(&logits, position, Some(&proposed), &self.counts)?;
+        let (choices, flags) = if by_chance {
+            sampler.judge_rows(&logits, position, &proposed, &proposals, &self.counts)?
+        } else {
+            sampler.choose_rows(&logits, position, Some(&proposed), &self.counts)?
+        };
         let packed = ops::concatenate(&[proposed, choices, flags], 1)?;
         let extra = self.drafter.arrays(state);
         transforms::async_eval(std::iter::once(&packed).chain(self.cache.arrays()).chain(extra))?;

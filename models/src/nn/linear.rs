@@ -40,7 +40,10 @@ impl Linear {
             let x = if to - from == rows { x.clone() } else { slice(x, 1, from, to)? };
             self.product(&x, gathered)
         };
-        in_rows(self.op(x.dtype()), rows, true, &run, || self.probe(x.dtype()))
+        // Gathered kernels for packed weights are those of single rows; for dense ones nothing says so but samples, so
+        // these run row by row where they have to.
+        let can_gather = matches!(self, Linear::Quantized { .. });
+        in_rows(self.op(x.dtype()), rows, can_gather, &run, || self.probe(x.dtype()))
     }
 
     fn product(&self, x: &Array, gathered: bool) -> Result<Array> {

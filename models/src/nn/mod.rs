@@ -7,6 +7,7 @@ mod gated_delta;
 mod linear;
 mod metal;
 mod moe;
+mod rotation;
 pub mod rows;
 
 pub use attention::attention;
@@ -14,6 +15,7 @@ pub use conv::{causal_conv, conv_carried, conv_window};
 pub use gated_delta::{GatedDeltaInputs, STEP_MODE_ROWS, gated_delta};
 pub use linear::{Embedding, Linear, quantize};
 pub use moe::{Experts, top_k};
+pub use rotation::rotate;
 
 use mlx_rs::{Array, Dtype, ops};
 

@@ -73,6 +73,17 @@ pub enum Op {
         /// Type of the queries.
         dtype: Dtype,
     },
+    /// Rotation by position.
+    Rotation {
+        /// Heads.
+        heads: i32,
+        /// Columns of a head.
+        head_dim: i32,
+        /// Columns that are rotated.
+        rotated: i32,
+        /// Type of the heads.
+        dtype: Dtype,
+    },
     /// The gated delta rule.
     Recurrence {
         /// Value heads.
@@ -129,6 +140,12 @@ impl fmt::Display for Op {
                 )?;
                 window.map_or(Ok(()), |w| write!(f, ", bias table of {w}"))
             }
+            Op::Rotation {
+                heads,
+                head_dim,
+                rotated,
+                dtype,
+            } => write!(f, "rotation, {heads} heads of {head_dim}, {rotated} rotated, {}", name(*dtype)),
             Op::Recurrence {
                 heads,
                 key_dim,
@@ -146,6 +163,7 @@ impl Op {
         match self {
             Op::Dense { weights, dtype, .. } => format!("dense {weights:?} {dtype:?}"),
             Op::Packed { spec, dtype, .. } => format!("{spec} {dtype:?}"),
+            Op::Rotation { dtype, .. } => format!("rotation {dtype:?}"),
             other => other.to_string(),
         }
     }

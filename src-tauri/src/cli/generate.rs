@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use models::{
-    ActivationDtype, DraftKind, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent, LoadRequest, Loaded,
-    SamplingParams, Speculation,
+    Acceptance, ActivationDtype, DraftKind, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
+    LoadRequest, Loaded, SamplingParams, Speculation,
 };
 
 use super::{INTERRUPTED, output, prompt::Source};
@@ -34,6 +34,10 @@ pub(super) struct Arguments {
     /// How the drafter is wired, where its model leaves a choice (`inspect` lists them); without it the engine chooses.
     #[arg(long, value_name = "NAME")]
     draft_wiring: Option<String>,
+    /// When a draft is kept: when it is the model's own choice (the text is that without speculation), or by chance (more
+    /// are kept; other text of the same distribution).
+    #[arg(long, value_enum, default_value_t, value_name = "RULE")]
+    accept: Rule,
     /// Type of the activations; without it float32 on the CPU and the checkpoint's own on a GPU.
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
@@ -89,6 +93,13 @@ enum Kind {
     Auto,
     Mtp,
     None,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Rule {
+    #[default]
+    Equality,
+    Rejection,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -207,6 +218,10 @@ impl Arguments {
                 (_, Some(size)) => Speculation::Block(size.into()),
                 (_, None) => Speculation::Auto,
             },
+            accept: match self.accept {
+                Rule::Equality => Acceptance::Equality,
+                Rule::Rejection => Acceptance::Rejection,
+            },
             wiring: self.draft_wiring.clone(),
             thinking: self.thinking.map(|switch| switch == Switch::On),
             ..GenerateRequest::new(prompt)
@@ -265,6 +280,7 @@ fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
             "enabled": speculation.enabled,
             "reason": speculation.reason,
             "block_size": speculation.block_size,
+            "accept": speculation.accept.map(Acceptance::as_str),
             "rounds": speculation.rounds,
             "drafted": speculation.drafted,
             "accepted": speculation.accepted,

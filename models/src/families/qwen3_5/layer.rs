@@ -112,16 +112,8 @@ impl Attention {
         // 2. Norm, then [1, heads, L, D]; 3. rotate.
         let offset = cache.kv.len();
         let place = |a: &Array, norm: &Array| -> Result<Array> {
-            let a = rms_norm(a, Some(norm), self.eps)?.swap_axes(1, 2)?;
-            Ok(fast::rope(
-                a,
-                self.rope_dims,
-                false,
-                self.rope_theta,
-                1.0,
-                offset,
-                None,
-            )?)
+            let a = rms_norm(a, Some(norm), self.eps)?;
+            nn::rotate(&a, self.rope_dims, self.rope_theta, offset)
         };
         let q = place(&slice(&qg, 3, 0, d)?, &self.q_norm)?;
         let k = place(&k, &self.k_norm)?;

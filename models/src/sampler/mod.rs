@@ -2,7 +2,10 @@
 //!
 //! Randomness is fixed by (seed, position): the token at position `i` of the sequence is always drawn with the same
 //! noise, whether the target scores it alone, in a verified block, or the drafter does. A draft is right exactly when
-//! it equals the target's own choice, so text does not depend on speculation at any temperature.
+//! it equals the target's own choice, so text does not depend on speculation at any temperature. The other way, drafts
+//! accepted by chance, is `rejection.rs`.
+
+mod rejection;
 
 use mlx_rs::{Array, Dtype, ops, random};
 
@@ -111,9 +114,13 @@ impl Sampler {
     /// What MLX says.
     pub fn add(&self, counts: &Counts, token: &Array) -> Result<Counts> {
         let Some(counts) = counts else { return Ok(None) };
+        Ok(Some(counts.add(self.is(token)?.as_dtype(Dtype::Float32)?)?))
+    }
+
+    /// Where the vocabulary is `token` `[1, 1]`: `[V]`.
+    fn is(&self, token: &Array) -> Result<Array> {
         let places = Array::from_slice(&(0..self.vocabulary).collect::<Vec<i32>>(), &[self.vocabulary]);
-        let hit = places.eq(token.reshape(&[1])?.as_dtype(Dtype::Int32)?)?;
-        Ok(Some(counts.add(hit.as_dtype(Dtype::Float32)?)?))
+        Ok(places.eq(token.reshape(&[1])?.as_dtype(Dtype::Int32)?)?)
     }
 
     /// Chooses the token at `position` from its scores `[1, 1, V]`. Returns the id and whether the scores were a
@@ -122,17 +129,22 @@ impl Sampler {
     /// # Errors
     /// What MLX says.
     pub fn choose(&self, logits: &Array, position: usize, counts: &Counts) -> Result<(Array, Array)> {
-        let scores = self.penalised(&logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?, counts)?;
-        // Not finite exactly when there is a NaN, a +inf, or nothing but -inf.
-        let good = scores.logsumexp_axis(-1, true)?.is_finite()?;
+        let (scores, good) = self.scores(logits, counts)?;
         let id = if self.params.temperature == 0.0 {
             ops::indexing::argmax_axis(&scores, -1, true)?
         } else {
-            let noise = random::gumbel::<f32>(&[self.vocabulary][..], &key(self.params.seed, position)?)?;
+            let noise = random::gumbel::<f32>(&[self.vocabulary][..], &key(self.params.seed, position, TARGET)?)?;
             ops::indexing::argmax_axis(self.filtered(&scores)?.add(noise)?, -1, true)?
         };
-        let out = |a: Array| -> Result<Array> { Ok(a.as_dtype(Dtype::Uint32)?.reshape(&[1, 1])?) };
-        Ok((out(id)?, out(good)?))
+        Ok((cell(&id)?, cell(&good)?))
+    }
+
+    /// Scores after bias and penalties, `[V]` f32, and whether they are a distribution, `[1]`.
+    fn scores(&self, logits: &Array, counts: &Counts) -> Result<(Array, Array)> {
+        let scores = self.penalised(&logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?, counts)?;
+        // Not finite exactly when there is a NaN, a +inf, or nothing but -inf.
+        let good = scores.logsumexp_axis(-1, true)?.is_finite()?;
+        Ok((scores, good))
     }
 
     /// Scores after bias and penalties, `[V]`.
@@ -224,9 +236,8 @@ impl Sampler {
                 .add(&Some(zeros(&[self.vocabulary], Dtype::Float32)?), &id)?
                 .ok_or(Error::backend("no counts"));
         }
-        let raw = logits.reshape(&[-1])?.as_dtype(Dtype::Float32)?;
-        let scores = self.filtered(&self.penalised(&raw, counts)?)?;
-        Ok(ops::softmax_axis(scores, -1, true)?)
+        let (scores, _) = self.scores(logits, counts)?;
+        Ok(ops::softmax_axis(self.filtered(&scores)?, -1, true)?)
     }
 
     /// Chooses for every row of `logits` `[1, n, V]`: row `i` is the token at `first + i`, and its history is `counts`
@@ -258,13 +269,27 @@ impl Sampler {
     }
 }
 
-/// The generator's key for a position: two words mixed from seed and position (SplitMix64's finaliser).
-fn key(seed: u64, position: usize) -> Result<Array> {
+/// A number or a truth as `[1, 1]` u32.
+fn cell(a: &Array) -> Result<Array> {
+    Ok(a.as_dtype(Dtype::Uint32)?.reshape(&[1, 1])?)
+}
+
+/// The noise that the target draws with.
+const TARGET: u64 = 0;
+
+/// The generator's key for a position and a use of noise there.
+fn key(seed: u64, position: usize, salt: u64) -> Result<Array> {
+    let z = mixed(seed, position, salt);
+    Ok(Array::from_slice(&[(z >> 32) as u32, z as u32], &[2]))
+}
+
+/// Seed, position and salt in one word (SplitMix64's finaliser).
+fn mixed(seed: u64, position: usize, salt: u64) -> u64 {
     let mut z = seed
         .wrapping_mul(0xD129_0D5C_9A4F_5C35)
-        .wrapping_add((position as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        .wrapping_add((position as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        .wrapping_add(salt.wrapping_mul(0xA076_1D64_78BD_642F));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^= z >> 31;
-    Ok(Array::from_slice(&[(z >> 32) as u32, z as u32], &[2]))
+    z ^ (z >> 31)
 }
