@@ -252,8 +252,16 @@ async fn stretches_of_another_length_are_refused() {
             ..plan
         };
         repo.off_by = off_by;
-        assert_eq!(repo.fetch(&weights).await.unwrap_err().kind(), "length_mismatch", "{off_by}");
-        assert_eq!(repo.plan(root.path()).await.unwrap_err().kind(), "length_mismatch", "{off_by}");
+        assert_eq!(
+            repo.fetch(&weights).await.unwrap_err().kind(),
+            "length_mismatch",
+            "{off_by}"
+        );
+        assert_eq!(
+            repo.plan(root.path()).await.unwrap_err().kind(),
+            "length_mismatch",
+            "{off_by}"
+        );
         assert!(!weights.dir().exists());
         // What came of it must not stand in a wrong place afterwards.
         repo.off_by = 0;
