@@ -18,7 +18,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{HubError, Secret};
-use keychain::{Keychain, System};
+use keychain::{Keychain, System, Trouble};
 
 const VARIABLES: [&str; 2] = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
 const PATH_VARIABLE: &str = "HF_TOKEN_PATH";
@@ -205,12 +205,16 @@ impl TokenStore {
         let (own, mark) = self.places()?;
         std::fs::create_dir_all(own.parent().unwrap_or(&own)).map_err(|e| failed(&own, &e))?;
         // First the mark: a token in the keychain must be found again, to be used and to be deleted.
+        let was_marked = mark.exists();
         std::fs::write(&mark, "").map_err(|e| failed(&mark, &e))?;
-        if self.keychain.set(&secret).is_ok() {
+        let Err(trouble) = self.keychain.set(&secret) else {
             file::remove(&own).map_err(|e| failed(&own, &e))?;
             return Ok(TokenSource::Keychain);
-        }
+        };
         file::write(&own, &secret).map_err(|e| failed(&own, &e))?;
+        if !was_marked && trouble != Trouble::Silent {
+            file::remove(&mark).map_err(|e| failed(&mark, &e))?;
+        }
         Ok(TokenSource::File)
     }
 

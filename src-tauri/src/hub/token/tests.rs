@@ -7,34 +7,30 @@ use super::*;
 #[derive(Default)]
 struct Fake {
     token: Mutex<Option<String>>,
-    is_broken: Mutex<bool>,
+    trouble: Mutex<Option<Trouble>>,
     asked: Mutex<usize>,
 }
 
 impl Fake {
-    fn ask(&self) -> Result<(), String> {
+    fn ask(&self) -> Result<(), Trouble> {
         *self.asked.lock().unwrap() += 1;
-        if *self.is_broken.lock().unwrap() {
-            Err("there is none".to_owned())
-        } else {
-            Ok(())
-        }
+        self.trouble.lock().unwrap().clone().map_or(Ok(()), Err)
     }
 }
 
 impl Keychain for Fake {
-    fn get(&self) -> Result<Option<String>, String> {
+    fn get(&self) -> Result<Option<String>, Trouble> {
         self.ask()?;
         Ok(self.token.lock().unwrap().clone())
     }
 
-    fn set(&self, secret: &Secret) -> Result<(), String> {
+    fn set(&self, secret: &Secret) -> Result<(), Trouble> {
         self.ask()?;
         *self.token.lock().unwrap() = Some(secret.reveal().to_owned());
         Ok(())
     }
 
-    fn delete(&self) -> Result<(), String> {
+    fn delete(&self) -> Result<(), Trouble> {
         self.ask()?;
         *self.token.lock().unwrap() = None;
         Ok(())
@@ -73,7 +69,8 @@ impl World {
     }
 
     fn broken(&self, is_broken: bool) {
-        *self.keychain.is_broken.lock().unwrap() = is_broken;
+        let trouble = is_broken.then(|| Trouble::Refused("there is none".to_owned()));
+        *self.keychain.trouble.lock().unwrap() = trouble;
     }
 
     fn files(&self) -> Vec<String> {
@@ -174,7 +171,7 @@ fn without_a_keychain_a_private_file_keeps_it() {
         (Some("hf_next"), 0o600)
     );
 
-    world.broken(false);
+    assert_eq!(world.files(), ["hub-token"]);
     world.store(&[]).clear().unwrap();
     assert!(world.files().is_empty(), "{:?}", world.files());
 }
@@ -211,6 +208,19 @@ fn clearing_forgets_every_copy_or_says_so() {
     assert_eq!(*world.keychain.token.lock().unwrap(), None);
     assert!(token(&world.store(&[])).is_none() && world.files().is_empty());
     world.store(&[]).clear().unwrap();
+}
+
+/// It may have taken the token after all.
+#[test]
+fn a_keychain_that_did_not_answer_is_cleared_too() {
+    let world = World::new();
+    *world.keychain.trouble.lock().unwrap() = Some(Trouble::Silent);
+    assert_eq!(world.store(&[]).set("hf_own").unwrap(), TokenSource::File);
+    *world.keychain.token.lock().unwrap() = Some("hf_own".to_owned());
+    assert_eq!(world.store(&[]).clear().unwrap_err().kind(), "token");
+    world.broken(false);
+    world.store(&[]).clear().unwrap();
+    assert_eq!(*world.keychain.token.lock().unwrap(), None);
 }
 
 #[test]
