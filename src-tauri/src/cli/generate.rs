@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use models::{
-    Acceptance, ActivationDtype, DraftKind, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
+    Acceptance, ActivationDtype, DraftKind, Exactness, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
     LoadRequest, Loaded, SamplingParams, Speculation,
 };
 
@@ -38,6 +38,10 @@ pub(super) struct Arguments {
     /// are kept; other text of the same distribution).
     #[arg(long, value_enum, default_value_t, value_name = "RULE")]
     accept: Rule,
+    /// Whether speculation leaves the text alone (operations whose rows depend on their neighbours on this device run in
+    /// parts), or everything runs as fast as it can.
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    exactness: Mode,
     /// Type of the activations; without it float32 on the CPU and the checkpoint's own on a GPU.
     #[arg(long, value_enum)]
     dtype: Option<Dtype>,
@@ -100,6 +104,13 @@ enum Rule {
     #[default]
     Equality,
     Rejection,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Mode {
+    #[default]
+    Exact,
+    Fast,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -222,6 +233,10 @@ impl Arguments {
                 Rule::Equality => Acceptance::Equality,
                 Rule::Rejection => Acceptance::Rejection,
             },
+            exactness: match self.exactness {
+                Mode::Exact => Exactness::Exact,
+                Mode::Fast => Exactness::Fast,
+            },
             wiring: self.draft_wiring.clone(),
             thinking: self.thinking.map(|switch| switch == Switch::On),
             ..GenerateRequest::new(prompt)
@@ -264,6 +279,9 @@ fn sink(
 fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
     let stats = &generated.stats;
     let speculation = &stats.speculation;
+    // What exact mode does not run as it is on this device.
+    let checked = loaded.self_check.iter().flat_map(|check| &check.ops);
+    let in_parts: Vec<&str> = checked.filter(|v| !v.is_native()).map(|v| v.op.as_str()).collect();
     let mut report = serde_json::json!({
         "prompt_tokens": stats.prompt_tokens,
         "tokens": generated.tokens,
@@ -279,6 +297,8 @@ fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
         "speculation": {
             "enabled": speculation.enabled,
             "reason": speculation.reason,
+            "exactness": speculation.exactness.as_str(),
+            "in_parts": in_parts,
             "block_size": speculation.block_size,
             "accept": speculation.accept.map(Acceptance::as_str),
             "rounds": speculation.rounds,

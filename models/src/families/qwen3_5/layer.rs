@@ -1,6 +1,6 @@
 //! One decoder layer: a token mixer and an MLP, each with its norm and residual.
 
-use mlx_rs::{Array, Dtype, fast, ops};
+use mlx_rs::{Array, Dtype, ops};
 
 use super::config::{Config, LayerKind};
 use super::mlp::Mlp;
