@@ -6,22 +6,11 @@ use crate::ipc::{Download, DownloadPhase, Wanted};
 
 /// The window hears of progress this often at most.
 const TELL: Duration = Duration::from_millis(200);
-/// Progress is kept this often, for the next start's list.
-const SAVE: Duration = Duration::from_secs(2);
-
 /// A download and how to stop it.
 pub(super) struct Job {
     pub(super) shown: Download,
     cancel: Option<CancelToken>,
     told: Option<Instant>,
-    saved: Instant,
-}
-
-/// What a step of progress calls for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
-    pub(super) tell: bool,
-    pub(super) save: bool,
 }
 
 impl Job {
@@ -57,7 +46,6 @@ impl Job {
             shown,
             cancel: None,
             told: None,
-            saved: Instant::now(),
         }
     }
 
@@ -93,31 +81,25 @@ impl Job {
         self.shown.state = DownloadPhase::Transferring;
     }
 
-    pub(super) fn follow(&mut self, progress: Progress) -> Due {
+    /// Takes a step of progress; whether it is time to tell of it.
+    pub(super) fn follow(&mut self, progress: &Progress) -> bool {
         // A last word after a pause changes nothing.
         if !self.is_running() {
-            return Due {
-                tell: false,
-                save: false,
-            };
+            return false;
         }
-        let phase = view::phase(&progress);
+        let phase = view::phase(progress);
         let is_new = std::mem::discriminant(&phase) != std::mem::discriminant(&self.shown.state);
         self.shown.done = progress.done as f64;
         self.shown.bytes = Some(progress.total as f64);
         self.shown.speed = progress.speed;
         self.shown.eta_seconds = progress.eta.map(|eta| eta.as_secs_f64());
-        (self.shown.files_done, self.shown.file) = view::standing(&progress);
+        (self.shown.files_done, self.shown.file) = view::standing(progress);
         self.shown.state = phase;
         let now = Instant::now();
         let tell = is_new || self.told.is_none_or(|told| now - told >= TELL);
         if tell {
             self.told = Some(now);
         }
-        let save = now - self.saved >= SAVE;
-        if save {
-            self.saved = now;
-        }
-        Due { tell, save }
+        tell
     }
 }

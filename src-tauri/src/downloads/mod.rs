@@ -6,6 +6,7 @@ mod view;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -21,6 +22,8 @@ use job::Job;
 
 /// Plans that were shown and may be started. More are not kept.
 const MOST_PLANS: usize = 16;
+/// How far a download is, is kept this often for the next start's list.
+const SAVE: Duration = Duration::from_secs(2);
 /// Repositories that a search shows.
 const MOST_FOUND: usize = 30;
 
@@ -260,16 +263,28 @@ impl Downloads {
         self.save().await?;
         let (downloads, of) = (self.clone(), id.to_owned());
         let follow = move |progress| {
-            let due = downloads.change_quietly(&of, |job| job.follow(progress));
-            if due.is_some_and(|due| due.tell) {
+            if downloads.change_quietly(&of, |job| job.follow(&progress)) == Some(true) {
                 downloads.tell();
             }
-            if due.is_some_and(|due| due.save) {
-                let downloads = downloads.clone();
-                tokio::spawn(async move { downloads.save().await });
+        };
+        let download = self.inner.hub.download(&plan, &follow, cancel);
+        tokio::pin!(download);
+        let mut saving = tokio::time::interval(SAVE);
+        let mut saved = None;
+        let fetched = loop {
+            tokio::select! {
+                fetched = &mut download => break fetched?,
+                _ = saving.tick() => {
+                    let done = self.change_quietly(id, |job| job.shown.done);
+                    if done != saved {
+                        saved = done;
+                        // Beside the download, which must not wait for the disk.
+                        let downloads = self.clone();
+                        tokio::spawn(async move { downloads.save().await });
+                    }
+                }
             }
         };
-        let fetched = self.inner.hub.download(&plan, &follow, cancel).await?;
         let mut dirs = fetched.iter().map(|part| part.dir.as_path());
         let Some(target) = dirs.next() else {
             return Ok(DownloadPhase::Done { model: None });
