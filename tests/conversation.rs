@@ -18,7 +18,9 @@ const BUDGET: u64 = 1 << 28;
 
 /// Ids that look like text, the same for the same key; no end of turn among them.
 fn words(key: usize, n: usize) -> Vec<u32> {
-    (0..n).map(|i| ((i * 31 + key * 17 + i * i % 7) % 140 + 3) as u32).collect()
+    (0..n)
+        .map(|i| ((i * 31 + key * 17 + i * i % 7) % 140 + 3) as u32)
+        .collect()
 }
 
 fn pairs() -> Vec<(&'static str, Box<dyn Pair>)> {
@@ -83,7 +85,10 @@ fn chunks_end_at_the_same_places_whatever_follows() {
     // The second turn is too short for a chunk of its own.
     let first = 71;
     let last = 71 + 11 + 1201;
-    assert_eq!(ends, [first, first + PREFILL_CHUNK, first + 2 * PREFILL_CHUNK, last, last + 5]);
+    assert_eq!(
+        ends,
+        [first, first + PREFILL_CHUNK, first + 2 * PREFILL_CHUNK, last, last + 5]
+    );
     for n in 1..prompt.len() {
         let mut part = chunk_ends(&prompt[..n], TURN_ENDS);
         let end = part.pop();
@@ -174,7 +179,11 @@ fn conversations_with_the_same_start_do_not_take_from_each_other() {
                 let with = run(pair.as_ref(), chat, Some(3), true, 12);
                 assert_eq!(with.ids, fresh.ids, "{case}");
                 assert_eq!(cache_difference(&with.cache, &fresh.cache), None, "{case}");
-                let expected = if round > 0 { chat.len() - 95 } else { [0, shared.len()][i] };
+                let expected = if round > 0 {
+                    chat.len() - 95
+                } else {
+                    [0, shared.len()][i]
+                };
                 assert!(with.held >= expected, "{case}: {} held, {expected} expected", with.held);
                 *chat = turn(chat, 60 + round * 10 + i);
             }
@@ -289,11 +298,16 @@ fn the_time_to_the_first_token_does_not_grow_with_the_history() {
     let mut messages = vec![message(Role::System, &long)];
     let mut read = Vec::new();
     for turn in 0..10 {
-        let asks = format!("Turn {turn}: tell me about the number {turn} and the capital of France in a few words, please.");
+        let asks =
+            format!("Turn {turn}: tell me about the number {turn} and the capital of France in a few words, please.");
         messages.push(message(Role::User, &asks));
         let with = engine.generate(say(&messages, false), Box::new(go_on)).unwrap();
         let fresh = engine.generate(say(&messages, true), Box::new(go_on)).unwrap();
-        assert_eq!((with.tokens, &with.answer), (fresh.tokens.clone(), &fresh.answer), "turn {turn}");
+        assert_eq!(
+            (with.tokens, &with.answer),
+            (fresh.tokens.clone(), &fresh.answer),
+            "turn {turn}"
+        );
         assert_eq!(fresh.stats.cached_tokens, 0);
         read.push((with.stats.prompt_tokens - with.stats.cached_tokens, fresh.tokens.len()));
         messages.push(message(Role::Assistant, &fresh.answer));
@@ -336,7 +350,11 @@ fn ids_go_on_from_any_token_as_if_nothing_had_been_cut() {
                 }
                 assert_eq!(ids, whole.ids, "{name}, block {block_size:?}, cut at {n}");
                 let cache = decoder.finish().unwrap();
-                assert_eq!(cache_difference(&cache, &whole.cache), None, "{name}, block {block_size:?}, cut at {n}");
+                assert_eq!(
+                    cache_difference(&cache, &whole.cache),
+                    None,
+                    "{name}, block {block_size:?}, cut at {n}"
+                );
             }
         }
     }
@@ -362,8 +380,16 @@ fn a_reply_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
             };
             let joined: Generated = engine.generate(rest, Box::new(go_on)).unwrap();
             let case = format!("{temperature}, {speculation:?}, {n}");
-            assert_eq!((joined.tokens, joined.text), (whole.tokens.clone(), whole.text.clone()), "{case}");
-            assert_eq!((joined.answer, joined.finish), (whole.answer.clone(), whole.finish), "{case}");
+            assert_eq!(
+                (joined.tokens, joined.text),
+                (whole.tokens.clone(), whole.text.clone()),
+                "{case}"
+            );
+            assert_eq!(
+                (joined.answer, joined.finish),
+                (whole.answer.clone(), whole.finish),
+                "{case}"
+            );
         }
     }
 }
@@ -381,7 +407,10 @@ fn a_reply_that_has_ended_does_not_go_on() {
         ..request
     };
     let outcome = engine.generate(again, Box::new(go_on));
-    assert!(matches!(&outcome, Err(Error::Usage { message }) if message.contains("ended")), "{outcome:?}");
+    assert!(
+        matches!(&outcome, Err(Error::Usage { message }) if message.contains("ended")),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -395,13 +424,19 @@ fn a_prompt_that_was_stopped_halfway_is_not_read_from_the_start_again() {
             request.clone(),
             Box::new(move |_: GenerationEvent| {
                 events += 1;
-                if events > 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if events > 2 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             }),
         )
         .unwrap();
     assert!(stopped.tokens.is_empty());
     let whole = engine.generate(request.clone(), Box::new(go_on)).unwrap();
     assert_eq!(whole.stats.cached_tokens, 2 * PREFILL_CHUNK);
-    let fresh = engine.generate(GenerateRequest { fresh: true, ..request }, Box::new(go_on)).unwrap();
+    let fresh = engine
+        .generate(GenerateRequest { fresh: true, ..request }, Box::new(go_on))
+        .unwrap();
     assert_eq!(whole.tokens, fresh.tokens);
 }

@@ -110,7 +110,8 @@ fn operation(rule: fn(i32, i32, bool) -> Result<f32>, can_gather: bool) -> Recor
 
 #[test]
 fn a_kernel_that_changes_with_the_number_of_rows_is_found_out() {
-    let way = |rule: fn(i32, i32, bool) -> Result<f32>, can_gather| find_ways(&[operation(rule, can_gather)]).unwrap()[0];
+    let way =
+        |rule: fn(i32, i32, bool) -> Result<f32>, can_gather| find_ways(&[operation(rule, can_gather)]).unwrap()[0];
     // As the CUDA backend's packed products: another kernel from eight rows on.
     fn from(n: i32, f: i32, t: i32) -> f32 {
         if t - f >= n { 1e-7 } else { 0.0 }
@@ -123,7 +124,10 @@ fn a_kernel_that_changes_with_the_number_of_rows_is_found_out() {
     let apart = |f, t, gathered| Ok(if gathered { 0.0 } else { from(2, f, t) });
     assert_eq!(way(apart, true), Way::Gathered);
     assert_eq!(way(apart, false), Way::Together(1));
-    assert_eq!(way(|f, t, g| Ok(if g { 1e-7 } else { from(2, f, t) }), true), Way::Together(1));
+    assert_eq!(
+        way(|f, t, g| Ok(if g { 1e-7 } else { from(2, f, t) }), true),
+        Way::Together(1)
+    );
     // A device that has no such kernel says so.
     let refuses = |f, t, gathered| match gathered {
         true => Err(models::Error::NotLoaded),
@@ -157,7 +161,11 @@ fn what_is_found_of_one_product_holds_for_its_kind() {
     let one = |op, from: i32, gathers: bool| Recorded {
         op,
         probe: Box::new(move |f, t, gathered| {
-            let off = if t - f >= from && !(gathered && gathers) { 1e-3 } else { 0.0 };
+            let off = if t - f >= from && !(gathered && gathers) {
+                1e-3
+            } else {
+                0.0
+            };
             Ok(Array::from_slice(&vec![off; (t - f) as usize], &[1, t - f, 1]))
         }),
         can_gather: true,
@@ -169,7 +177,11 @@ fn what_is_found_of_one_product_holds_for_its_kind() {
     let small = || one(dense(64, 4, half), 99, true);
     let other = || one(dense(64, 64, full), 99, true);
     assert_eq!(
-        ways([small(), one(dense(64, 1000, half), 2, true), one(dense(8, 600, half), 99, true)]),
+        ways([
+            small(),
+            one(dense(64, 1000, half), 2, true),
+            one(dense(8, 600, half), 99, true)
+        ]),
         [Way::Together(1), Way::Gathered, Way::Gathered]
     );
     assert_eq!(
@@ -213,7 +225,11 @@ impl Target for Crooked {
         let x = tokens.as_dtype(Dtype::Float32)?.reshape(&[1, rows, 1])?;
         let off = Array::from_f32(if (self.from..20).contains(&rows) { 1e-3 } else { 0.0 });
         let sum = x.sum_axes(&[1], true)?;
-        let before = cache.layers[0].state.first().cloned().unwrap_or(Array::from_slice(&[0f32], &[1, 1, 1]));
+        let before = cache.layers[0]
+            .state
+            .first()
+            .cloned()
+            .unwrap_or(Array::from_slice(&[0f32], &[1, 1, 1]));
         let memory = before.add(sum)?;
         cache.layers[0].state = vec![if self.in_memory { memory.add(&off)? } else { memory }];
         cache.len += rows;

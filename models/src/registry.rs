@@ -10,9 +10,7 @@ use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
 use crate::engine::{Acceptance, SamplingParams};
 use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target, wiring_place};
-use crate::generate::{
-    Decoder, Drafted, Kept, Limits, Mtp, Plain, Round, SelfCheck, Sequence, chunk_ends, self_check,
-};
+use crate::generate::{Decoder, Drafted, Kept, Limits, Mtp, Plain, Round, SelfCheck, Sequence, chunk_ends, self_check};
 use crate::nn::rows::RowPolicy;
 use crate::sampler::Sampler;
 use crate::{Error, Result};
@@ -170,10 +168,7 @@ impl<F: Family> LoadedPair<F> {
         match ids.iter().find(|id| **id as usize >= self.target.vocabulary()) {
             None => Ok(()),
             Some(id) => Err(Error::Usage {
-                message: format!(
-                    "token id {id} is not in the vocabulary of {}",
-                    self.target.vocabulary()
-                ),
+                message: format!("token id {id} is not in the vocabulary of {}", self.target.vocabulary()),
             }),
         }
     }
@@ -225,7 +220,11 @@ impl<F: Family> Pair for LoadedPair<F> {
             None => None,
         };
         let mut kept = self.kept.borrow_mut();
-        let known = if reuse { kept.take(prompt, drafter, wiring)? } else { None };
+        let known = if reuse {
+            kept.take(prompt, drafter, wiring)?
+        } else {
+            None
+        };
         drop(kept);
         let mut sequence = known.unwrap_or_else(|| Sequence::new(target, drafter, wiring));
         let whole: Vec<u32>;
@@ -264,7 +263,9 @@ impl<F: Family> Pair for LoadedPair<F> {
             None => Running::Plain(Plain::new(target, sampler, cache, &hidden, history, limits)?),
             Some((drafter, block_size)) => {
                 let drafted = sequence.drafted.take();
-                let state = drafted.ok_or_else(|| Error::backend("a sequence without its drafter"))?.state;
+                let state = drafted
+                    .ok_or_else(|| Error::backend("a sequence without its drafter"))?
+                    .state;
                 let mtp = Mtp::new(
                     target, drafter, sampler, cache, state, &hidden, history, block_size, limits, accept,
                 )?;

@@ -10,13 +10,13 @@ mod turn;
 mod wiring;
 mod worker;
 
+pub use crate::generate::{OpVerdict, SelfCheck};
 pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
 };
-pub use crate::generate::{OpVerdict, SelfCheck};
 pub use request::{
-    Acceptance, ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt, Role,
-    SamplingParams, Speculation,
+    Acceptance, ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt,
+    Role, SamplingParams, Speculation,
 };
 
 pub use wiring::WiringTally;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::figures::Figures;
 use super::loading::{Model, TextParts};
 use super::{
-    DrafterState, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, MAX_BLOCK_SIZE, Message, Prompt,
-    RoundStats, Sink, Speculation,
+    DrafterState, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, MAX_BLOCK_SIZE, Message,
+    Prompt, RoundStats, Sink, Speculation,
 };
 use crate::family::wiring_place;
 use crate::generate::{Limits, Round};
@@ -35,7 +35,9 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
     model.ahead.replace(Ahead::Nothing);
     let generated = run(model, request, sink)?;
     if !request.fresh && !generated.answer.is_empty() {
-        model.ahead.replace(Ahead::After(Box::new((request.clone(), generated.clone()))));
+        model
+            .ahead
+            .replace(Ahead::After(Box::new((request.clone(), generated.clone()))));
     }
     let s = &generated.stats.speculation;
     let is_default = model.pair.block_size() == Some(s.block_size);
@@ -187,7 +189,9 @@ fn speculation(model: &Model, asked: Speculation, exactness: Exactness) -> Resul
 /// What a next turn would start with: the conversation with this reply in it, up to where the person's words would be.
 /// It is found by asking the template about two different next messages, since templates write earlier replies anew.
 fn next_prompt(parts: &TextParts, request: &GenerateRequest, done: &Generated) -> Option<Vec<u32>> {
-    let Prompt::Messages(messages) = &request.prompt else { return None };
+    let Prompt::Messages(messages) = &request.prompt else {
+        return None;
+    };
     let with = |next: &str| {
         let reasoning = Some(done.reasoning.clone()).filter(|r| !r.is_empty());
         let said = |role, content: &str, reasoning| Message {
@@ -196,7 +200,10 @@ fn next_prompt(parts: &TextParts, request: &GenerateRequest, done: &Generated) -
             reasoning,
         };
         let reply = said(super::Role::Assistant, &done.answer, reasoning);
-        let all = messages.iter().cloned().chain([reply, said(super::Role::User, next, None)]);
+        let all = messages
+            .iter()
+            .cloned()
+            .chain([reply, said(super::Role::User, next, None)]);
         let request = GenerateRequest {
             prompt: Prompt::Messages(all.collect()),
             ..request.clone()

@@ -87,7 +87,9 @@ fn next(commands: &mpsc::Receiver<Command>, model: &Option<Model>) -> Option<Com
             Err(mpsc::TryRecvError::Empty) => {}
         }
         // A failure shows when the prompt is read in earnest; ahead of that it only ends the reading.
-        let more = model.as_ref().is_some_and(|model| guard(|| turn::read_ahead(model)).unwrap_or(false));
+        let more = model
+            .as_ref()
+            .is_some_and(|model| guard(|| turn::read_ahead(model)).unwrap_or(false));
         if !more {
             return commands.recv().ok();
         }

@@ -200,7 +200,10 @@ impl<T: Target, D: Drafter<T>> Sequence<T, D> {
             // The first is what other conversations share, the last is where this one goes on; between them the ends of
             // turns are worth more than places inside one.
             let between = 1..self.marks.len() - 1;
-            let place = between.clone().find(|i| !self.marks[*i].is_turn_end).unwrap_or(between.start);
+            let place = between
+                .clone()
+                .find(|i| !self.marks[*i].is_turn_end)
+                .unwrap_or(between.start);
             self.marks.remove(place);
         }
         Ok(())
@@ -236,7 +239,12 @@ impl<T: Target, D: Drafter<T>> Kept<T, D> {
     ///
     /// # Errors
     /// What MLX says.
-    pub fn take(&mut self, prompt: &[u32], drafter: Option<&D>, wiring: Option<usize>) -> Result<Option<Sequence<T, D>>> {
+    pub fn take(
+        &mut self,
+        prompt: &[u32],
+        drafter: Option<&D>,
+        wiring: Option<usize>,
+    ) -> Result<Option<Sequence<T, D>>> {
         let candidates = self.sequences.iter().enumerate().flat_map(|(i, s)| {
             let fits = s.drafted.as_ref().map(|d| d.wiring) == wiring;
             let usable = move |m: &Mark<D::Mark>| wiring.is_none() || (fits && m.drafter.is_some());
@@ -265,7 +273,9 @@ impl<T: Target, D: Drafter<T>> Kept<T, D> {
 
     /// Keeps a sequence as of its last mark, and lets go of what was used least while there is too much.
     pub fn put(&mut self, mut sequence: Sequence<T, D>, drafter: Option<&D>) {
-        let Some(last) = sequence.marks.len().checked_sub(1) else { return };
+        let Some(last) = sequence.marks.len().checked_sub(1) else {
+            return;
+        };
         sequence.go_back(drafter, last);
         self.sequences.push(sequence);
         while self.bytes(drafter) > self.budget && !self.sequences.is_empty() {
@@ -287,7 +297,9 @@ impl<T: Target, D: Drafter<T>> Kept<T, D> {
 
 impl<T: Target, D: Drafter<T>> Sequence<T, D> {
     fn go_back(&mut self, drafter: Option<&D>, mark: usize) {
-        let Some(mark) = self.marks.get(mark).cloned() else { return };
+        let Some(mark) = self.marks.get(mark).cloned() else {
+            return;
+        };
         self.marks.retain(|m| m.len <= mark.len);
         self.tokens.truncate(mark.len);
         self.cache.restore(&mark.snapshot);

@@ -233,7 +233,9 @@ fn same_as_steps(block: &[Array], steps: &[&[Array]], last: &[Array]) -> Result<
             let rows: Option<Vec<&Array>> = steps.iter().map(|s| s.get(i)).collect();
             ops::concatenate(&rows.ok_or_else(|| Error::backend("a step without an array"))?, 1)?
         } else {
-            last.get(i).cloned().ok_or_else(|| Error::backend("a step without an array"))?
+            last.get(i)
+                .cloned()
+                .ok_or_else(|| Error::backend("a step without an array"))?
         };
         if by_row && a.shape()[1] != n {
             return Ok(false);

@@ -1,7 +1,7 @@
 //! Softmax attention over a growing cache.
 
-use mlx_rs::{Array, Dtype, ops};
 use mlx_rs::fast::{ScaledDotProductAttentionMask, scaled_dot_product_attention};
+use mlx_rs::{Array, Dtype, ops};
 
 use super::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
 use super::{ffi, slice};
@@ -28,7 +28,9 @@ pub fn attention(queries: &Array, keys: &Array, values: &Array, scale: f32) -> R
         dtype,
     };
     let run = |from, to, _| part(queries, keys, values, scale, from, to);
-    in_rows(op, rows, false, &run, || probe([heads, kv_heads, head_dim], dtype, scale))
+    in_rows(op, rows, false, &run, || {
+        probe([heads, kv_heads, head_dim], dtype, scale)
+    })
 }
 
 /// Rows `from..to` of the last `L` positions: keys behind a row are left out, not masked, when they can be.

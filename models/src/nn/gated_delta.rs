@@ -86,7 +86,8 @@ fn probe(heads: i32, key_dim: i32, value_dim: i32) -> Result<Probe> {
     let rows = CHECKED_ROWS;
     let inputs = GatedDeltaInputs {
         q: float(&[1, rows, heads, key_dim], 5)?,
-        k: float(&[1, rows, heads, key_dim], 6)?.multiply(super::scalar((key_dim as f32).powf(-0.5), Dtype::Float32)?)?,
+        k: float(&[1, rows, heads, key_dim], 6)?
+            .multiply(super::scalar((key_dim as f32).powf(-0.5), Dtype::Float32)?)?,
         v: float(&[1, rows, heads, value_dim], 7)?,
         log_g: float(&[1, rows, heads], 8)?.abs()?.negative()?,
         beta: ops::sigmoid(float(&[1, rows, heads], 9)?)?,

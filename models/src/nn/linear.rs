@@ -37,7 +37,11 @@ impl Linear {
     pub fn forward(&self, x: &Array) -> Result<Array> {
         let rows = x.shape()[1];
         let run = |from, to, gathered| {
-            let x = if to - from == rows { x.clone() } else { slice(x, 1, from, to)? };
+            let x = if to - from == rows {
+                x.clone()
+            } else {
+                slice(x, 1, from, to)?
+            };
             self.product(&x, gathered)
         };
         // Gathered kernels for packed weights are those of single rows; for dense ones nothing says so but samples, so

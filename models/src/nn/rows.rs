@@ -145,7 +145,11 @@ impl fmt::Display for Op {
                 head_dim,
                 rotated,
                 dtype,
-            } => write!(f, "rotation, {heads} heads of {head_dim}, {rotated} rotated, {}", name(*dtype)),
+            } => write!(
+                f,
+                "rotation, {heads} heads of {head_dim}, {rotated} rotated, {}",
+                name(*dtype)
+            ),
             Op::Recurrence {
                 heads,
                 key_dim,
@@ -280,7 +284,10 @@ pub(crate) fn in_rows(
     }
     let is_new = STATE.with(|s| {
         let state = s.borrow();
-        state.recorded.as_ref().is_some_and(|r| !r.contains_key(&op.to_string()))
+        state
+            .recorded
+            .as_ref()
+            .is_some_and(|r| !r.contains_key(&op.to_string()))
     });
     if is_new {
         let recorded = Recorded {

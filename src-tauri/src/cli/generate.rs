@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use models::{
-    Acceptance, ActivationDtype, DraftKind, Exactness, Engine, FinishReason, GenerateRequest, Generated, GenerationEvent,
-    LoadRequest, Loaded, SamplingParams, Speculation,
+    Acceptance, ActivationDtype, DraftKind, Engine, Exactness, FinishReason, GenerateRequest, Generated,
+    GenerationEvent, LoadRequest, Loaded, SamplingParams, Speculation,
 };
 
 use super::{INTERRUPTED, output, prompt::Source};

@@ -95,12 +95,7 @@ impl Hub {
     }
 
     /// What a repository holds. Without a revision it is `main`. Offline it is what the cache holds.
-    pub async fn list(
-        &self,
-        repo: &RepoId,
-        revision: Option<&str>,
-        cancel: &CancelToken,
-    ) -> Result<Listing, HubError> {
+    pub async fn list(&self, repo: &RepoId, revision: Option<&str>, cancel: &CancelToken) -> Result<Listing, HubError> {
         let revision = revision.unwrap_or(MAIN);
         if self.config().offline {
             return self.list_offline(repo, revision);
@@ -141,12 +136,7 @@ impl Hub {
     }
 
     /// Bytes of a file from `start` up to `end`, in memory.
-    pub async fn range(
-        &self,
-        file: &PartFile,
-        bytes: Range<u64>,
-        cancel: &CancelToken,
-    ) -> Result<Vec<u8>, HubError> {
+    pub async fn range(&self, file: &PartFile, bytes: Range<u64>, cancel: &CancelToken) -> Result<Vec<u8>, HubError> {
         let mut buffer = Vec::new();
         let mut sink = |chunk: &[u8]| {
             buffer.extend_from_slice(chunk);
