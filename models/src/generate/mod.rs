@@ -1,11 +1,13 @@
 //! How tokens come out. Knows the traits of a family, never a family.
 
 mod accept;
+mod controller;
 mod mtp;
 mod plain;
 mod prefill;
 
 pub use accept::{Verdict, accept};
+pub use controller::{Controller, ControllerState, Costs, RoundOutcome};
 pub use mtp::Mtp;
 pub use plain::Plain;
 pub use prefill::{PREFILL_CHUNK, PrefillProgress, prefill};
