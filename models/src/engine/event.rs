@@ -77,7 +77,7 @@ pub struct GenerationStats {
 pub struct SpeculationStats {
     /// Whether the MTP decoder ran.
     pub enabled: bool,
-    /// Why it did not, or why it ran to no avail, in one sentence.
+    /// Why it did not, why it ran to no avail, or why its figures mislead, in one sentence.
     pub reason: Option<String>,
     /// What it may do to the text.
     pub exactness: super::Exactness,

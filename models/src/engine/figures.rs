@@ -2,13 +2,9 @@
 
 use std::time::Instant;
 
+use super::alarm::{Tail, poor_head};
 use super::{Acceptance, Exactness, GenerationStats, SpeculationStats};
 use crate::generate::Round;
-
-/// Rounds after which a poor acceptance says something about the head.
-const ALARM_ROUNDS: usize = 25;
-/// First drafts right less often than once in this many are poor.
-const ALARM_SHARE: usize = 20;
 
 /// Counts rounds and times. Decode time runs from the first token to the last; reading the prompt is apart.
 pub(super) struct Figures {
@@ -32,6 +28,7 @@ pub(super) struct Figures {
     /// Tokens of the rounds that drafted.
     round_tokens: usize,
     plain_rounds: usize,
+    tail: Tail,
 }
 
 impl Figures {
@@ -61,6 +58,7 @@ impl Figures {
             positions: Vec::new(),
             round_tokens: 0,
             plain_rounds: 0,
+            tail: Tail::default(),
         }
     }
 
@@ -85,13 +83,15 @@ impl Figures {
         self.first.get_or_insert(now);
         self.last = Some(now);
         self.given += kept;
+        let accepted = round.accepted.min(kept);
+        // Drafts behind the end were neither right nor wrong: nobody looked.
+        let drafted = if round.accepted >= kept { kept } else { round.drafted };
+        self.tail
+            .add(&round.tokens[..kept.min(round.tokens.len())], drafted, accepted);
         if round.drafted == 0 {
             self.plain_rounds += 1;
             return;
         }
-        let accepted = round.accepted.min(kept);
-        // Drafts behind the end were neither right nor wrong: nobody looked.
-        let drafted = if round.accepted >= kept { kept } else { round.drafted };
         self.drafted += drafted;
         self.accepted_per_round.push(accepted);
         self.round_tokens += kept;
@@ -126,17 +126,10 @@ impl Figures {
         }
     }
 
-    /// Sizes repeat between generations of a model: only its drafts tell that a head belongs to another one. Later drafts
-    /// are poor in deep blocks of any head, so the first counts. A wiring on trial may be the wrong one.
+    /// A wiring on trial may be the wrong one: it says nothing about the head.
     fn alarm(&self) -> Option<String> {
-        let (proposed, right) = *self.positions.first()?;
-        let is_poor = proposed >= ALARM_ROUNDS && right * ALARM_SHARE < proposed && self.wiring.is_none();
-        is_poor.then(|| {
-            format!(
-                "only {right} of {proposed} first drafts were right, so speculation costs time here: this head may belong \
-                 to another model"
-            )
-        })
+        let poor = poor_head(&self.positions).filter(|_| self.wiring.is_none());
+        poor.or_else(|| self.tail.looping())
     }
 
     fn speculation(&self) -> SpeculationStats {

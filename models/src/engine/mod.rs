@@ -2,6 +2,7 @@
 //!
 //! One thread owns every array. Calls send it a command and block until it has answered.
 
+mod alarm;
 mod event;
 mod figures;
 mod loading;

@@ -1,12 +1,14 @@
 //! How tokens come out. Knows the traits of a family, never a family.
 
 mod accept;
+mod controller;
 mod mtp;
 mod plain;
 mod prefill;
 mod self_check;
 
 pub use accept::{Verdict, accept};
+pub use controller::{Controller, ControllerState, Costs, RoundOutcome};
 pub use mtp::Mtp;
 pub use plain::Plain;
 pub use prefill::{Drafted, Kept, PREFILL_CHUNK, Sequence, chunk_ends};

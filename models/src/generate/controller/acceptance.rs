@@ -1,0 +1,91 @@
+//! How often drafts are right, by position.
+
+/// Share of right drafts to begin with: what heads reach on ordinary text. It takes part like two rounds, so that four
+/// measured ones outweigh it.
+const PRIOR: f64 = 0.6;
+const PRIOR_ROUNDS: f64 = 2.0;
+/// What a round leaves of the weight of those before: the last 25 or so count, enough to tell .5 from .7 and few enough
+/// to follow a text that turns from prose to code.
+const KEEP: f64 = 0.96;
+/// What a round that says nothing on a position leaves of its weight: what was seen there grows old, but not as fast, as
+/// trying it again costs rounds at a depth that was left.
+const KEEP_UNSEEN: f64 = 0.99;
+/// A position counts as one before it, like this many rounds. So a deep one that was left is tried again some day.
+const NEIGHBOUR_ROUNDS: f64 = 2.0;
+
+/// Weight of one round in what a position did lately: the last seven or so.
+const LATELY: f64 = 0.25;
+/// Lately this far from the mean is another text: by chance it is two deviations off at the worst mean, .5, and four at .9.
+const SURPRISE: f64 = 0.4;
+/// Rounds that count on after a surprise, at any position: the deep ones were seen in the other text too.
+const ROUNDS_AFTER_SURPRISE: usize = 4;
+
+/// Conditional acceptance: how often the draft at a position is right, given that those before it were.
+#[derive(Debug, Clone)]
+pub(super) struct Acceptance(Vec<Position>);
+
+#[derive(Debug, Clone, Copy)]
+struct Position {
+    mean: f64,
+    /// Rounds it rests on.
+    weight: f64,
+    lately: f64,
+}
+
+impl Acceptance {
+    pub(super) fn new(max_depth: usize) -> Self {
+        let position = |i| Position {
+            mean: PRIOR,
+            weight: if i == 0 { PRIOR_ROUNDS } else { 0.0 },
+            lately: PRIOR,
+        };
+        Self((0..max_depth).map(position).collect())
+    }
+
+    /// Takes a round in which the first `accepted` of `depth` drafts were right.
+    pub(super) fn record(&mut self, depth: usize, accepted: usize) {
+        if depth == 0 {
+            return;
+        }
+        let mut is_surprised = false;
+        for (i, position) in self.0.iter_mut().enumerate() {
+            if i >= depth || i > accepted {
+                position.weight *= KEEP_UNSEEN;
+                continue;
+            }
+            let is_right = if i < accepted { 1.0 } else { 0.0 };
+            position.lately += (is_right - position.lately) * LATELY;
+            is_surprised |= (position.lately - position.mean).abs() > SURPRISE;
+            position.weight = position.weight * KEEP + 1.0;
+            position.mean += (is_right - position.mean) / position.weight;
+        }
+        if is_surprised {
+            self.loosen(ROUNDS_AFTER_SURPRISE);
+        }
+    }
+
+    /// Lets all that was seen count for no more than `rounds` rounds.
+    pub(super) fn loosen(&mut self, rounds: usize) {
+        for position in &mut self.0 {
+            position.weight = position.weight.min(rounds as f64);
+        }
+    }
+
+    /// Tokens that a round with `depth` drafts gives: the target's own and every right draft.
+    pub(super) fn tokens(&self, depth: usize) -> f64 {
+        let mut before = PRIOR;
+        let mut all_right = 1.0;
+        let mut tokens = 1.0;
+        for (i, p) in self.0.iter().take(depth).enumerate() {
+            let rate = if i == 0 {
+                p.mean
+            } else {
+                (p.mean * p.weight + before * NEIGHBOUR_ROUNDS) / (p.weight + NEIGHBOUR_ROUNDS)
+            };
+            all_right *= rate;
+            tokens += all_right;
+            before = rate;
+        }
+        tokens
+    }
+}

@@ -1,0 +1,599 @@
+use super::*;
+
+/// An M1 Ultra with a 27B in four bits: rows cost almost as much as steps.
+const M1_ULTRA: [(usize, f64); 5] = [(1, 43.6), (2, 75.7), (3, 106.2), (4, 135.5), (8, 244.0)];
+/// A card whose rows are free: all of its time goes into reading weights.
+const FLAT: [(usize, f64); 5] = [(1, 20.0), (2, 20.2), (3, 20.4), (4, 20.7), (8, 22.0)];
+/// In between.
+const SLOPED: [(usize, f64); 5] = [(1, 30.0), (2, 34.0), (3, 39.0), (4, 45.0), (8, 75.0)];
+
+fn costs(verify_ms: &[(usize, f64)], draft_ms: f64) -> Costs {
+    Costs {
+        verify_ms: verify_ms.to_vec(),
+        draft_ms,
+    }
+}
+
+/// A machine and a text, on a clock that only rounds move.
+#[derive(Clone)]
+struct World {
+    costs: Costs,
+    /// Conditional acceptance by position; the last holds for all behind it.
+    accept: Vec<f64>,
+    /// Largest share by which a round is off.
+    noise: f64,
+    /// Of a hundred rounds, how many are measured.
+    measured: u64,
+    random: u64,
+}
+
+impl World {
+    fn new(verify_ms: &[(usize, f64)], draft_ms: f64, accept: &[f64]) -> Self {
+        Self {
+            costs: costs(verify_ms, draft_ms),
+            accept: accept.to_vec(),
+            noise: 0.05,
+            measured: 100,
+            random: 0x9E37_79B9_7F4A_7C15,
+        }
+    }
+
+    fn seeded(mut self, seed: u64) -> Self {
+        self.random ^= seed.wrapping_mul(0xD134_2543_DE82_EF95) << 1;
+        self
+    }
+
+    fn uniform(&mut self) -> f64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn accept(&self, i: usize) -> f64 {
+        self.accept[i.min(self.accept.len() - 1)]
+    }
+
+    /// The true time and the outcome.
+    fn round(&mut self, depth: usize) -> (f64, RoundOutcome) {
+        let mut accepted = 0;
+        while accepted < depth && self.uniform() < self.accept(accepted) {
+            accepted += 1;
+        }
+        let mut ms = self.costs.round_ms(depth) * (1.0 + self.noise * (2.0 * self.uniform() - 1.0));
+        // Now and then something else runs.
+        if self.uniform() < 0.01 {
+            ms *= 3.0;
+        }
+        let is_measured = self.uniform() * 100.0 < self.measured as f64;
+        let outcome = RoundOutcome {
+            depth,
+            accepted,
+            duration_ms: is_measured.then_some(ms),
+        };
+        (ms, outcome)
+    }
+
+    /// True tokens a millisecond.
+    fn rate(&self, depth: usize) -> f64 {
+        let mut all_right = 1.0;
+        let mut tokens = 1.0;
+        for i in 0..depth {
+            all_right *= self.accept(i);
+            tokens += all_right;
+        }
+        tokens / self.costs.round_ms(depth)
+    }
+
+    fn best(&self, max_depth: usize) -> usize {
+        (0..=max_depth)
+            .max_by(|a, b| self.rate(*a).total_cmp(&self.rate(*b)))
+            .unwrap()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    rounds: usize,
+    tokens: usize,
+    ms: f64,
+    /// Time in probes, and the tokens they gave.
+    probe_ms: f64,
+    probe_tokens: usize,
+    /// Changes of depth outside of probes.
+    changes: usize,
+    /// Rounds by depth.
+    by_depth: [usize; 16],
+}
+
+/// Runs until `tokens` are given out, and holds the controller to what it promises.
+fn run(controller: &mut Controller, world: &mut World, tokens: usize) -> Run {
+    let mut run = Run::default();
+    let mut depth = controller.depth();
+    let mut at_depth = if controller.rounds == 0 { 0 } else { 4 };
+    let mut home = controller.home;
+    let mut promised = 0;
+    while run.tokens < tokens {
+        let next = controller.depth();
+        if next == depth {
+            at_depth += 1;
+        } else {
+            assert!(at_depth >= 4, "left depth {depth} after {at_depth} rounds");
+            depth = next;
+            at_depth = 1;
+        }
+        assert!(promised == 0 || next == 0, "a plain round was promised");
+        promised = promised.max(controller.plain_rounds());
+        let (ms, outcome) = world.round(depth);
+        run.rounds += 1;
+        run.ms += ms;
+        run.tokens += outcome.accepted + 1;
+        run.by_depth[depth] += 1;
+        if controller.probe.is_some() {
+            run.probe_ms += ms;
+            run.probe_tokens += outcome.accepted + 1;
+        }
+        controller.record(&outcome);
+        promised -= usize::from(promised > 0);
+        run.changes += usize::from(controller.home != home);
+        home = controller.home;
+    }
+    run
+}
+
+/// Tokens a second by those of the best fixed depth, over some seeds.
+fn worth(world: &World, calibrated: Option<&Costs>, tokens: usize) -> f64 {
+    let seeds = 12;
+    let sum: f64 = (1..=seeds)
+        .map(|seed| {
+            let mut world = world.clone().seeded(seed);
+            let mut controller = Controller::new(calibrated.cloned(), 7, 3);
+            let run = run(&mut controller, &mut world, tokens);
+            // A spike in a hundred rounds, for every depth alike.
+            run.tokens as f64 / run.ms / (world.rate(world.best(7)) / 1.02)
+        })
+        .sum();
+    sum / seeds as f64
+}
+
+fn is_parked(controller: &Controller) -> bool {
+    controller.home == 0
+}
+
+#[test]
+fn times_between_and_past_the_measured_rows_follow_them_and_never_fall() {
+    let c = costs(&M1_ULTRA, 5.0);
+    assert_eq!((c.verify_ms(1), c.verify_ms(4), c.verify_ms(8)), (43.6, 135.5, 244.0));
+    assert!((c.verify_ms(6) - 189.75).abs() < 1e-9 && (c.verify_ms(9) - 271.125).abs() < 1e-9);
+    assert!((c.round_ms(2) - 116.2).abs() < 1e-9 && (c.ratio(3) - 106.2 / 43.6).abs() < 1e-9);
+    // Noise, disorder, nonsense and gaps.
+    let odd = costs(
+        &[
+            (8, 30.0),
+            (3, 25.0),
+            (2, 28.0),
+            (2, 90.0),
+            (5, f64::NAN),
+            (6, -1.0),
+            (7, 0.0),
+        ],
+        0.0,
+    );
+    let times: Vec<f64> = (1..=12).map(|rows| odd.verify_ms(rows)).collect();
+    assert!(
+        times.is_sorted() && times[0] == 28.0 && times[2] == 28.0 && times[7] == 30.0,
+        "{times:?}"
+    );
+    assert_eq!(costs(&[(2, 9.0)], 1.0).round_ms(4), 13.0);
+    assert_eq!((Costs::default().verify_ms(3), Costs::default().ratio(3)), (0.0, 0.0));
+}
+
+#[test]
+fn a_calibration_decides_where_to_start() {
+    // 1.6 tokens for 1.85 steps.
+    let parked = Controller::new(Some(costs(&M1_ULTRA, 5.0)), 7, 3);
+    assert_eq!(parked.depth(), 0);
+    let flat = Controller::new(Some(costs(&FLAT, 0.4)), 7, 3);
+    assert!(flat.depth() >= 3, "{}", flat.depth());
+    let sloped = Controller::new(Some(costs(&SLOPED, 3.0)), 7, 3);
+    assert!((1..=2).contains(&sloped.depth()), "{}", sloped.depth());
+    // A calibration that says nothing is none.
+    for nothing in [
+        costs(&[], 1.0),
+        costs(&[(1, f64::NAN)], 1.0),
+        costs(&FLAT, f64::NAN),
+        costs(&FLAT, -1.0),
+    ] {
+        assert_eq!(Controller::new(Some(nothing), 7, 3).depth(), 3);
+    }
+    assert_eq!(Controller::new(None, 2, 3).depth(), 2);
+}
+
+#[test]
+fn where_speculation_loses_it_parks_and_costs_next_to_nothing() {
+    for (accept, draft_ms) in [([0.591], 4.0), ([0.465], 4.0), ([0.1], 10.0), ([0.591], 0.5)] {
+        for calibration in [Some(costs(&M1_ULTRA, draft_ms)), None] {
+            for seed in 1..=8 {
+                let mut world = World::new(&M1_ULTRA, draft_ms, &accept).seeded(seed);
+                let mut plain = world.clone();
+                let plain_ms: f64 = (0..2000).map(|_| plain.round(0).0).sum();
+                let mut controller = Controller::new(calibration.clone(), 7, 2);
+                let run = run(&mut controller, &mut world, 2000);
+                assert!(is_parked(&controller), "{accept:?} {:?}", controller.state());
+                let cost = run.ms / run.tokens as f64 * 2000.0 / plain_ms;
+                assert!(
+                    cost <= 1.03,
+                    "{cost} {accept:?} {draft_ms} {} {run:?}",
+                    calibration.is_some()
+                );
+                // What probes take beyond what their tokens would have cost.
+                let lost = run.probe_ms - run.probe_tokens as f64 * world.costs.verify_ms(1);
+                assert!(lost < 0.03 * run.ms, "{lost} {run:?}");
+                assert!(run.by_depth[0] < run.rounds, "it never probed");
+            }
+        }
+    }
+}
+
+#[test]
+fn where_speculation_wins_it_is_worth_the_best_fixed_depth() {
+    for (profile, draft_ms, accept) in [
+        (&FLAT[..], 0.4, &[0.8, 0.7, 0.6][..]),
+        (&FLAT, 0.4, &[0.95]),
+        (&FLAT, 4.0, &[0.8, 0.7, 0.6]),
+        (&FLAT, 2.0, &[0.5, 0.3]),
+        (&SLOPED, 1.5, &[0.85, 0.8, 0.75, 0.7]),
+        (&SLOPED, 1.5, &[0.9, 0.1]),
+        (&SLOPED, 6.0, &[0.6, 0.5]),
+        (&M1_ULTRA, 2.0, &[0.98]),
+    ] {
+        let world = World::new(profile, draft_ms, accept);
+        let with = worth(&world, Some(&world.costs), 2000);
+        assert!(with >= 0.95, "{with} {draft_ms} {accept:?}");
+        // Half as long a text without knowing the machine, and twice as long with a calibration that is far off.
+        let without = worth(&world, None, 3000);
+        assert!(without >= 0.93, "{without} without calibration, {draft_ms} {accept:?}");
+        let off = costs(&[(1, 60.0), (2, 80.0), (8, 200.0)], 8.0);
+        let wrong = worth(&world, Some(&off), 4000);
+        assert!(wrong >= 0.90, "{wrong} with a wrong calibration, {draft_ms} {accept:?}");
+    }
+}
+
+/// Rounds until `done` holds for the home depth, at most 400.
+fn rounds_until(controller: &mut Controller, world: &mut World, done: impl Fn(usize) -> bool) -> usize {
+    (0..400)
+        .find(|_| {
+            let (_, outcome) = world.round(controller.depth());
+            controller.record(&outcome);
+            done(controller.home)
+        })
+        .map_or(400, |n| n + 1)
+}
+
+#[test]
+fn a_text_that_changes_is_followed() {
+    let mut most = [0; 3];
+    for seed in 1..=20 {
+        let mut world = World::new(&SLOPED, 6.0, &[0.95, 0.95, 0.9]).seeded(seed);
+        let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+        run(&mut controller, &mut world, 1000);
+        assert!(controller.home >= 2, "{:?}", controller.state());
+        // From code to prose of another language.
+        world.accept = vec![0.1];
+        most[0] = most[0].max(rounds_until(&mut controller, &mut world, |home| home == 0));
+        // And back, soon after.
+        world.accept = vec![0.95, 0.95, 0.9];
+        most[1] = most[1].max(rounds_until(&mut controller, &mut world, |home| home >= 1));
+        // Deeper again once it pays.
+        most[2] = most[2].max(rounds_until(&mut controller, &mut world, |home| home >= 2));
+    }
+    assert!(most[0] <= 35 && most[1] <= 60 && most[2] <= 45, "{most:?}");
+}
+
+#[test]
+fn a_machine_that_changes_is_followed() {
+    let mut most = [0; 2];
+    for seed in 1..=20 {
+        let mut world = World::new(&SLOPED, 2.0, &[0.8, 0.7, 0.6]).seeded(seed);
+        let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+        run(&mut controller, &mut world, 1000);
+        assert!(controller.home >= 1);
+        // A compute limit: rows cost what steps cost. All of it looks as if the whole machine were slower.
+        world.costs = costs(&[(1, 30.0), (2, 62.0), (3, 95.0), (4, 130.0), (8, 260.0)], 4.0);
+        most[0] = most[0].max(rounds_until(&mut controller, &mut world, |home| home == 0));
+        // The limit goes, and memory is slower than it was.
+        world.costs = costs(&[(1, 45.0), (2, 47.0), (3, 50.0), (4, 54.0), (8, 80.0)], 2.0);
+        most[1] = most[1].max(rounds_until(&mut controller, &mut world, |home| home >= 1));
+    }
+    assert!(most[0] <= 60 && most[1] <= 60, "{most:?}");
+}
+
+#[test]
+fn a_machine_that_gets_slower_in_everything_keeps_its_depth() {
+    for seed in 1..=20 {
+        let mut world = World::new(&SLOPED, 3.0, &[0.85, 0.1]).seeded(seed);
+        let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+        run(&mut controller, &mut world, 1000);
+        for factor in [2.0, 0.5] {
+            for (_, ms) in &mut world.costs.verify_ms {
+                *ms *= factor;
+            }
+            world.costs.draft_ms *= factor;
+            let run = run(&mut controller, &mut world, 1500);
+            assert!(run.by_depth[1] * 100 >= run.rounds * 80, "{factor} {run:?}");
+        }
+    }
+}
+
+#[test]
+fn one_measured_depth_corrects_the_others() {
+    let world = World::new(&SLOPED, 2.0, &[0.8]);
+    let slow = 1.6;
+    let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+    let depth = controller.depth();
+    for _ in 0..30 {
+        controller.record(&RoundOutcome {
+            depth,
+            accepted: 1,
+            duration_ms: Some(world.costs.round_ms(depth) * slow),
+        });
+        if controller.depth() != depth {
+            break;
+        }
+    }
+    for other in 0..=7 {
+        let expected = world.costs.round_ms(other) * slow;
+        let said = controller.costs.ms(other);
+        assert!((said / expected - 1.0).abs() < 0.02, "{other}: {said}, not {expected}");
+    }
+}
+
+#[test]
+fn a_depth_measured_between_two_others_lies_between_them() {
+    let mut ledger = Ledger::new(None, 4);
+    for (depth, ms) in [(0, 10.0), (4, 36.0)] {
+        (0..4).for_each(|_| ledger.record(depth, Some(ms)));
+    }
+    // Guessed shape 1.0 to 1.8; ratios 10 and 20.
+    assert!((ledger.ms(2) - 1.4 * 15.0).abs() < 1e-9, "{}", ledger.ms(2));
+    assert!(ledger.is_known(4) && !ledger.is_known(2));
+}
+
+#[test]
+fn a_slow_reader_leaves_the_calibration_in_force() {
+    // What is measured is right, but almost nothing is.
+    for measured in [0, 10] {
+        let mut wins = World::new(&FLAT, 0.4, &[0.8, 0.7, 0.6]);
+        let mut loses = World::new(&M1_ULTRA, 4.0, &[0.591]);
+        (wins.measured, loses.measured) = (measured, measured);
+        let ratio = worth(&wins, Some(&wins.costs), 2000);
+        assert!(ratio >= 0.94, "{measured} {ratio}");
+        let mut controller = Controller::new(Some(loses.costs.clone()), 7, 3);
+        run(&mut controller, &mut loses, 2000);
+        assert!(is_parked(&controller));
+    }
+    // Nothing known, nothing measured: what was asked for.
+    let mut world = World::new(&M1_ULTRA, 4.0, &[0.591]);
+    world.measured = 0;
+    let mut controller = Controller::new(None, 7, 2);
+    assert_eq!(run(&mut controller, &mut world, 2000).changes, 0);
+    assert_eq!(controller.depth(), 2);
+}
+
+#[test]
+fn depths_do_not_take_turns() {
+    for (profile, draft_ms, accept) in [
+        (&SLOPED[..], 3.0, &[0.8, 0.7, 0.6][..]),
+        (&FLAT, 0.4, &[0.8, 0.7, 0.6]),
+        (&FLAT, 3.5, &[0.7]),
+        (&M1_ULTRA, 2.0, &[0.8]),
+        // Depths 0 and 1 are worth the same.
+        (&[(1, 30.0), (8, 163.0)], 3.0, &[0.733]),
+    ] {
+        for seed in 1..=8 {
+            let mut world = World::new(profile, draft_ms, accept).seeded(seed);
+            world.noise = 0.1;
+            let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+            run(&mut controller, &mut world, 200);
+            let run = run(&mut controller, &mut world, 4000);
+            assert!(
+                run.changes * 30 <= run.rounds,
+                "{} changes in {} rounds {accept:?}",
+                run.changes,
+                run.rounds
+            );
+        }
+    }
+}
+
+#[test]
+fn plain_probes_while_on_are_rare() {
+    for seed in 1..=8 {
+        let mut world = World::new(&FLAT, 1.0, &[0.85, 0.8, 0.7]).seeded(seed);
+        let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+        let run = run(&mut controller, &mut world, 4000);
+        assert!(run.by_depth[0] >= 4, "plain decoding was never measured");
+        let lost = run.probe_ms - run.probe_tokens as f64 / world.rate(world.best(7));
+        assert!(lost < 0.02 * run.ms, "{lost} {run:?}");
+    }
+}
+
+#[test]
+fn nonsense_durations_change_nothing() {
+    let mut world = World::new(&SLOPED, 3.0, &[0.8, 0.7]);
+    let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+    run(&mut controller, &mut world, 500);
+    let before: Vec<f64> = (0..=7).map(|d| controller.costs.ms(d)).collect();
+    let depth = controller.depth();
+    for ms in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -4.0, 1e9] {
+        controller.costs.record(depth, Some(ms));
+    }
+    assert_eq!(before, (0..=7).map(|d| controller.costs.ms(d)).collect::<Vec<_>>());
+    // A burst of another program moves little, and from the start.
+    controller.costs.record(depth, Some(5000.0));
+    let after = controller.costs.ms(depth);
+    assert!((after / before[depth] - 1.0).abs() < 0.06, "{after} {before:?}");
+    let mut fresh = Ledger::new(Some(&world.costs), 7);
+    for ms in [9000.0, 34.0, 34.0, 34.0] {
+        fresh.record(1, Some(ms));
+    }
+    assert_eq!(fresh.ms(1), 34.0);
+    // More drafts than there can be, and more right than there were.
+    let mut odd = controller.clone();
+    odd.record(&RoundOutcome {
+        depth: 9,
+        accepted: 9,
+        duration_ms: Some(1.0),
+    });
+    odd.record(&RoundOutcome {
+        depth: 1,
+        accepted: 5,
+        duration_ms: None,
+    });
+    assert!(odd.acceptance.tokens(7) <= 8.0);
+}
+
+#[test]
+fn less_than_four_rounds_are_not_judged() {
+    // 1.6 tokens for 1.47 steps, and then nothing is right.
+    let mut controller = Controller::new(Some(costs(&[(1, 30.0), (2, 40.0), (8, 100.0)], 4.0)), 7, 3);
+    for rounds in 0..4 {
+        assert_eq!(controller.depth(), 1, "after {rounds} rounds");
+        controller.record(&RoundOutcome {
+            depth: 1,
+            accepted: 0,
+            duration_ms: None,
+        });
+    }
+    assert_eq!(controller.depth(), 0);
+    // Nor after a new start.
+    let mut world = World::new(&FLAT, 0.4, &[0.9]);
+    let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+    run(&mut controller, &mut world, 500);
+    controller.start();
+    let depth = controller.depth();
+    for _ in 0..3 {
+        controller.record(&RoundOutcome {
+            depth,
+            accepted: 0,
+            duration_ms: Some(25.0),
+        });
+        assert_eq!(controller.depth(), depth);
+    }
+}
+
+#[test]
+fn a_new_generation_keeps_what_was_learned_and_doubts_it() {
+    let mut world = World::new(&SLOPED, 3.0, &[0.9, 0.9, 0.9]);
+    let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+    run(&mut controller, &mut world, 2000);
+    let (depth, ms) = (controller.depth(), controller.costs.ms(2));
+    let mut doubting = controller.clone();
+    doubting.start();
+    assert_eq!(doubting.depth(), depth);
+    assert!((doubting.costs.ms(2) / ms - 1.0).abs() < 1e-9);
+    let mut tokens = Vec::new();
+    for c in [&mut controller, &mut doubting] {
+        (0..2).for_each(|_| c.acceptance.record(3, 0));
+        tokens.push(c.acceptance.tokens(3));
+    }
+    assert!(tokens[1] < tokens[0] - 0.3, "{tokens:?}");
+    // Many short replies come to a probe all the same.
+    let mut world = World::new(&M1_ULTRA, 4.0, &[0.95]);
+    let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+    let mut drafted = 0;
+    for _ in 0..20 {
+        controller.start();
+        let run = run(&mut controller, &mut world, 20);
+        drafted += run.rounds - run.by_depth[0];
+    }
+    assert!(drafted > 0);
+}
+
+#[test]
+fn plain_rounds_are_known_ahead() {
+    let mut world = World::new(&M1_ULTRA, 4.0, &[0.4]);
+    let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+    let (mut ahead, mut plain) = (0, 0);
+    for _ in 0..2000 {
+        ahead += usize::from(controller.plain_rounds() >= 2);
+        plain += usize::from(controller.depth() == 0);
+        let (_, outcome) = world.round(controller.depth());
+        controller.record(&outcome);
+    }
+    assert!(ahead * 100 >= plain * 97, "{ahead} of {plain}");
+    let on = Controller::new(Some(costs(&FLAT, 0.4)), 7, 3);
+    assert_eq!(on.plain_rounds(), 0);
+    let mut none = Controller::new(None, 0, 3);
+    for _ in 0..100 {
+        assert_eq!((none.depth(), none.plain_rounds()), (0, usize::MAX));
+        none.record(&world.round(0).1);
+    }
+    assert_eq!(none.state().sentence(), "parked: no drafts are asked for");
+}
+
+#[test]
+fn it_says_what_it_does_and_why() {
+    let mut world = World::new(&M1_ULTRA, 2.0, &[0.591]);
+    let mut controller = Controller::new(Some(world.costs.clone()), 7, 3);
+    let said = controller.state().sentence();
+    assert_eq!(
+        said,
+        "parked: drafts are taken to be right 60 % of the time, and a round with 1 draft costs 1.78 plain steps, so \
+         speculation would be 0.90 times plain"
+    );
+    while controller.probe.is_none() {
+        let outcome = world.round(0).1;
+        controller.record(&outcome);
+    }
+    assert!(matches!(
+        controller.state(),
+        ControllerState::Probing {
+            depth: 1,
+            home: 0,
+            rounds: 4
+        }
+    ));
+    assert!(
+        controller
+            .state()
+            .sentence()
+            .starts_with("probing: a few rounds with 1 draft,")
+    );
+    run(&mut controller, &mut world, 1000);
+    let ControllerState::Parked {
+        depth,
+        acceptance,
+        cost_ratio,
+        speedup,
+        is_measured,
+    } = controller.state()
+    else {
+        panic!("{:?}", controller.state());
+    };
+    assert!(is_measured && controller.state().sentence().contains("drafts are right"));
+    assert!((speedup - (1.0 + depth as f64 * acceptance) / cost_ratio).abs() < 1e-9 && speedup < 1.0);
+
+    let mut world = World::new(&FLAT, 0.4, &[0.8]);
+    let mut controller = Controller::new(None, 3, 2);
+    assert_eq!(
+        controller.state().sentence(),
+        "on: a round with 2 drafts gives 1.96 tokens"
+    );
+    run(&mut controller, &mut world, 1000);
+    let ControllerState::On {
+        depth,
+        tokens_per_round,
+        speedup: Some(speedup),
+    } = controller.state()
+    else {
+        panic!("{:?}", controller.state());
+    };
+    assert_eq!(depth, 3);
+    assert!((2.4..3.5).contains(&tokens_per_round) && (2.0..3.5).contains(&speedup));
+    let said = controller.state().sentence();
+    assert!(
+        said.starts_with("on: a round with 3 drafts gives ") && said.ends_with(" times plain"),
+        "{said}"
+    );
+}
