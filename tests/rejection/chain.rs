@@ -76,6 +76,7 @@ impl Target for Chain {
 /// Its state is the last token, `[1, 1]`.
 impl Drafter<Chain> for Chain {
     type State = Option<Array>;
+    type Mark = Option<Array>;
 
     fn block_size(&self) -> usize {
         2
@@ -108,6 +109,18 @@ impl Drafter<Chain> for Chain {
 
     fn commit(&self, _: &Chain, _: Self::State, _: &Hidden, _: &[u32], bonus: u32) -> models::Result<Self::State> {
         Ok(Some(Array::from_slice(&[bonus], &[1, 1])))
+    }
+
+    fn mark(&self, state: &Self::State) -> Self::Mark {
+        state.clone()
+    }
+
+    fn back(&self, state: &mut Self::State, mark: &Self::Mark) {
+        state.clone_from(mark);
+    }
+
+    fn fork(&self, _: &Self::State, mark: &Self::Mark) -> models::Result<Self::State> {
+        Ok(mark.clone())
     }
 
     fn arrays<'s>(&self, state: &'s Self::State) -> Vec<&'s Array> {

@@ -417,13 +417,11 @@ fn one_wait_a_round_and_none_a_draft_by_chance_too() {
         let pair = load(&golden(family).join("hf"), None);
         let sampler = pair.sampler(&sampled(6)).unwrap();
         let before = sync_count();
+        let mut progress = |_| std::ops::ControlFlow::Continue(());
         let request = StartRequest {
-            prompt: &[11, 5, 93],
             block_size: Some(5),
             accept: Acceptance::Rejection,
-            wiring: None,
-            limits: limit(60),
-            progress: &mut |_| std::ops::ControlFlow::Continue(()),
+            ..StartRequest::new(&[11, 5, 93], limit(60), &mut progress)
         };
         let mut decoder = pair.start(&sampler, request).unwrap().unwrap();
         let (mut rounds, mut said) = (0, 0);
