@@ -1,6 +1,7 @@
 //! The program itself, headless, with the built-in model.
 
 mod chat;
+mod download;
 mod generate;
 
 use std::io::Write;
