@@ -21,6 +21,8 @@ async fn stop_when<T: std::fmt::Debug>(
         while !so() && start.elapsed() < super::SOON {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        // Until the wait has begun on this side too.
+        tokio::time::sleep(Duration::from_millis(100)).await;
         let now = Instant::now();
         cancel.cancel();
         now

@@ -249,7 +249,7 @@ fn plays(case: &Download, phase: &Phase, hub: &FakeHub, home: &Path) -> Check {
         token: case.token.clone(),
         disk_free: case.disk_free,
         // The hold must not look like a stall before the kill.
-        stall_ms: if phase.kill_after.is_some() { 60_000 } else { 400 },
+        stall_ms: if phase.kill_after.is_some() { 60_000 } else { 1000 },
         ..Job::new(hub, home)
     };
     let began = Instant::now();

@@ -55,7 +55,7 @@ impl Job {
             token: None,
             disk_free: None,
             offline: false,
-            stall_ms: 400,
+            stall_ms: 1000,
             env: Vec::new(),
             user: None,
         }

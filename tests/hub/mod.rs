@@ -104,7 +104,7 @@ impl Place {
 fn patient(config: HubConfig) -> HubConfig {
     HubConfig {
         connect_timeout: Duration::from_secs(2),
-        stall: Duration::from_millis(400),
+        stall: Duration::from_secs(1),
         floor: 0,
         floor_window: Duration::from_millis(600),
         retries: 4,
@@ -137,8 +137,13 @@ async fn fetch_watched(
     cancel: &CancelToken,
 ) -> Result<PathBuf, HubError> {
     let hub = Hub::new(config)?;
-    let plan = hub.plan(&[request(include)], cancel).await?;
-    let mut parts = hub.download(&plan, progress, cancel).await?;
+    let work = async {
+        let plan = hub.plan(&[request(include)], cancel).await?;
+        hub.download(&plan, progress, cancel).await
+    };
+    let mut parts = tokio::time::timeout(Duration::from_secs(60), work)
+        .await
+        .expect("a download that never ends")?;
     Ok(parts.remove(0).dir)
 }
 

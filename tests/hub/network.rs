@@ -108,7 +108,7 @@ async fn a_stall_is_noticed_and_gone_around() {
     assert!(place.is_whole(&place.fetch().await.unwrap()));
     let spent = start.elapsed();
     assert!(
-        (Duration::from_millis(400)..Duration::from_secs(4)).contains(&spent),
+        (Duration::from_secs(1)..Duration::from_secs(10)).contains(&spent),
         "{spent:?}"
     );
     assert!(place.hub.content_gets()[1].from() >= 300_000 - SLACK);
@@ -168,7 +168,7 @@ async fn headers_that_come_slowly_or_not_at_all() {
     place.hub.rule(Rule::on(On::Resolve, never).times(1));
     let start = Instant::now();
     assert!(place.is_whole(&place.fetch().await.unwrap()));
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -150,6 +150,26 @@ async fn a_revoked_token_does_not_stand_before_a_public_repository() {
     assert!(refused <= 2, "{refused} requests with the revoked token");
 }
 
+/// The listing may be open to a token that the files are not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_only_the_files_refuse_is_left_out_from_then_on() {
+    let place = Place::tiny();
+    for on in [On::Resolve, On::Content] {
+        place.hub.rule(Rule::on(on, revoked()).with_authorization());
+    }
+    let config = app::hub::HubConfig {
+        concurrency: 1,
+        ..place.with_token("hf_revoked")
+    };
+    assert!(place.is_whole(&fetch(config, &["*"]).await.unwrap()));
+    let requests = place.hub.requests();
+    let refused = requests
+        .iter()
+        .filter(|request| request.on != On::Api && request.authorization.is_some())
+        .count();
+    assert_eq!(refused, 1, "it is not tried again for the second file");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_token_on_a_private_repository_is_said_to_be_refused() {
     let place = Place::tiny();

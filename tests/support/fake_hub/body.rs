@@ -137,10 +137,11 @@ pub(super) fn gzip(data: &[u8]) -> Vec<u8> {
 }
 
 fn crc32(data: &[u8]) -> u32 {
-    let step = |crc: u32, _| {
-        if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 }
-    };
-    !data
-        .iter()
-        .fold(!0, |crc: u32, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+    let table: Vec<u32> = (0..256_u32)
+        .map(|byte| (0..8).fold(byte, |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1))))
+        .collect();
+    !data.iter().fold(!0, |crc: u32, byte| {
+        let index = usize::from(crc.to_le_bytes()[0] ^ byte);
+        (crc >> 8) ^ table[index]
+    })
 }
