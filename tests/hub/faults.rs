@@ -114,6 +114,10 @@ async fn a_range_that_is_ignored_refused_or_another_does_not_damage_the_file() {
             "answer {number}: {} served",
             place.hub.served()
         );
+        // A whole file in place of a range is taken as it comes, from its start.
+        if number == 0 {
+            assert_eq!((place.hub.content_gets().len(), place.hub.served()), (1, MIB));
+        }
     }
 }
 
