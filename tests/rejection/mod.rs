@@ -327,15 +327,16 @@ fn the_token_in_a_drafts_place_has_noise_of_its_own() {
     // Token 0 is never right; in its place come 1 and 2, equally often, of which the drafter thinks very differently.
     let (p, q) = (row([0.0, 0.74, 0.26], 2), row([0.5, 0.49, 0.01], 1));
     let sampler = Sampler::new(&sampled(7), 3).unwrap();
-    let judged: Vec<Array> = (0..400)
-        .map(|at| {
+    let judged: Vec<Array> = (0..1200)
+        .flat_map(|at| {
             let (draft, log_q) = sampler.propose(&q, at, &None).unwrap();
-            sampler.judge_rows(&p, at, &draft, &[log_q], &None).unwrap().0
+            let ids = sampler.judge_rows(&p, at, &draft, &[log_q], &None).unwrap().0;
+            [draft, ids]
         })
         .collect();
     let mut bet = Bet::default();
-    for ids in read(&judged).chunks(2) {
-        bet.on(&[], &[0.0, 0.74, 0.26], ids[0]);
+    for ids in read(&judged).chunks(3).filter(|ids| ids[0] == 0) {
+        bet.on(&[], &[0.0, 0.5, 0.5], ids[1]);
     }
     assert!(bet.is_lost(), "log stake {:.1}", bet.log_stake);
 }
