@@ -19,14 +19,14 @@ const FALSE_ALARM: f64 = 1e-6;
 const TRIALS: f64 = 300.0;
 
 /// A chain's filtered distributions, each computed once by [`Sampler::distribution`].
-pub struct Law<'a> {
+pub(super) struct Law<'a> {
     chain: &'a Chain,
     sampler: Sampler,
     known: RefCell<HashMap<Vec<u32>, Vec<f64>>>,
 }
 
 impl<'a> Law<'a> {
-    pub fn new(chain: &'a Chain, params: &SamplingParams) -> Self {
+    pub(super) fn new(chain: &'a Chain, params: &SamplingParams) -> Self {
         Self {
             chain,
             sampler: Sampler::new(params, chain.vocabulary()).unwrap(),
@@ -35,7 +35,7 @@ impl<'a> Law<'a> {
     }
 
     /// The distribution after a history.
-    pub fn after(&self, history: &[u32]) -> Vec<f64> {
+    pub(super) fn after(&self, history: &[u32]) -> Vec<f64> {
         let last = *history.last().unwrap();
         let mut case = vec![0; self.chain.vocabulary()];
         if self.sampler.counts_tokens() {
@@ -58,7 +58,7 @@ impl<'a> Law<'a> {
 /// stake is ever multiplied by `a` is at most `1 / a` (Ville's inequality). Unlike the chi-square test's, this rate is no
 /// approximation, and it holds when claims depend on all that was said before and the number of tokens is random.
 #[derive(Default)]
-pub struct Bet {
+pub(super) struct Bet {
     pub log_stake: f64,
     /// For each situation and token: how often it came, and how often it was claimed to come.
     seen: HashMap<Vec<u32>, Vec<(f64, f64)>>,
@@ -68,7 +68,7 @@ impl Bet {
     /// How many claimed tokens the guess waits for before it trusts what it saw.
     const PATIENCE: f64 = 8.0;
 
-    pub fn on(&mut self, situation: &[u32], claim: &[f64], token: u32) {
+    pub(super) fn on(&mut self, situation: &[u32], claim: &[f64], token: u32) {
         let token = token as usize;
         let seen = self
             .seen
@@ -90,14 +90,14 @@ impl Bet {
     }
 
     /// The claims hold, as far as `FALSE_ALARM` allows to tell.
-    pub fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         self.log_stake < (TRIALS / FALSE_ALARM).ln()
     }
 }
 
 /// Three bets on a run.
 #[derive(Default)]
-pub struct Bets {
+pub(super) struct Bets {
     /// On each token, by the one before it.
     transitions: Bet,
     /// On each token, by its place in the round and the two before it: how a round's earlier drafts were judged must say
@@ -108,7 +108,7 @@ pub struct Bets {
 }
 
 impl Bets {
-    pub fn on(&mut self, (p, q): (&Law<'_>, &Law<'_>), rounds: &[Round]) {
+    pub(super) fn on(&mut self, (p, q): (&Law<'_>, &Law<'_>), rounds: &[Round]) {
         let mut history = PROMPT.to_vec();
         for round in rounds {
             let judged = round.drafted.min(round.accepted + 1);
@@ -130,7 +130,7 @@ impl Bets {
         }
     }
 
-    pub fn failures(&self, case: &str) -> Vec<String> {
+    pub(super) fn failures(&self, case: &str) -> Vec<String> {
         let Self {
             transitions,
             places,

@@ -5,7 +5,7 @@ use models::cache::Cache;
 use models::family::{Drafter, Hidden, Pick, Target, Verified, restore_and_replay};
 
 /// Tokens that follow each token, by their scores.
-pub struct Chain(pub Vec<Vec<f32>>);
+pub(super) struct Chain(pub Vec<Vec<f32>>);
 
 impl Chain {
     fn tokens(&self) -> i32 {
@@ -17,7 +17,7 @@ impl Chain {
         Array::from_slice(&self.0.concat(), &[n, n])
     }
 
-    pub fn row(&self, token: u32) -> Array {
+    pub(super) fn row(&self, token: u32) -> Array {
         let row = &self.0[token as usize];
         Array::from_slice(row, &[1, 1, row.len() as i32])
     }
@@ -129,7 +129,7 @@ impl Drafter<Chain> for Chain {
 }
 
 /// A target and a drafter that agree in part: scores from -2 to 2, so that penalties meet both signs.
-pub fn pair() -> (Chain, Chain) {
+pub(super) fn pair() -> (Chain, Chain) {
     let chain = |phase: f32| {
         let score = |i: u8, j: u8| 2.0 * (3.7 * f32::from(i) + 2.3 * f32::from(j) + phase).sin();
         Chain((0..5).map(|i| (0..5).map(|j| score(i, j)).collect()).collect())
@@ -138,7 +138,7 @@ pub fn pair() -> (Chain, Chain) {
 }
 
 /// A pair in which each token taken for the other's costs much.
-pub fn opposites() -> (Chain, Chain) {
+pub(super) fn opposites() -> (Chain, Chain) {
     let chain = |shares: [f32; 4]| {
         let row = |i: usize| (0..4).map(|j| shares[(i + j) % 4].ln()).collect();
         Chain((0..4).map(row).collect())
