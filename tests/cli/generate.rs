@@ -36,6 +36,8 @@ fn generate_answers_as_json() {
     let fields = [
         "enabled",
         "reason",
+        "exactness",
+        "in_parts",
         "block_size",
         "accept",
         "rounds",
