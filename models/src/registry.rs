@@ -275,7 +275,8 @@ impl<F: Family> Pair for LoadedPair<F> {
         Ok(Some(Box::new(Session {
             pair: self,
             decoder,
-            sequence: reuse.then_some((sequence, wiring)),
+            sequence: reuse.then_some(sequence),
+            wiring,
         })))
     }
 
@@ -319,8 +320,9 @@ impl<F: Family> Pair for LoadedPair<F> {
 struct Session<'a, F: Family> {
     pair: &'a LoadedPair<F>,
     decoder: Running<'a, F>,
-    /// What is kept afterwards, and the drafter's wiring if it drafts; without the cache and state that decode.
-    sequence: Option<(Sequence<F::Target, F::Drafter>, Option<usize>)>,
+    /// What is kept afterwards, without the cache and state that decode, and the drafter's wiring if it drafts.
+    sequence: Option<Sequence<F::Target, F::Drafter>>,
+    wiring: Option<usize>,
 }
 
 enum Running<'a, F: Family> {
@@ -341,9 +343,9 @@ impl<F: Family> Decoder for Session<'_, F> {
             Running::Plain(plain) => plain.finish()?,
             Running::Mtp(mtp) => mtp.finish()?,
         };
-        if let Some((mut sequence, wiring)) = self.sequence.take() {
+        if let Some(mut sequence) = self.sequence.take() {
             sequence.cache = cache.clone();
-            if let (Running::Mtp(mtp), Some(wiring)) = (&mut self.decoder, wiring) {
+            if let (Running::Mtp(mtp), Some(wiring)) = (&mut self.decoder, self.wiring) {
                 sequence.drafted = mtp.take_state().map(|state| Drafted { wiring, state });
             }
             self.pair.kept.borrow_mut().put(sequence, self.pair.drafter.as_ref());

@@ -59,7 +59,7 @@ pub(super) fn memory_need(plan: &Plan) -> Option<f64> {
         .filter(|file| file.file.path.ends_with(".safetensors"))
         .filter_map(|file| file.file.size)
         .sum();
-    (weights > 0).then(|| weights as f64 * BESIDE_WEIGHTS)
+    (weights > 0).then_some(weights as f64 * BESIDE_WEIGHTS)
 }
 
 pub(super) fn files(plan: &Plan) -> u32 {
