@@ -258,7 +258,7 @@ impl Target for Crooked {
 #[test]
 fn a_target_that_is_not_exact_as_a_whole_is_limited_to_the_blocks_that_are() {
     for in_memory in [false, true] {
-        for (from, block) in [(2, 1), (3, 2), (5, 4), (8, 7), (9, 8), (13, 12), (99, 16)] {
+        for (from, block) in [(2, 1), (3, 2), (5, 4), (8, 7), (99, 16)] {
             let (check, _) = self_check(&Crooked { from, in_memory }, None).unwrap();
             assert_eq!(check.block, block, "from {from} rows, in memory: {in_memory}");
         }
