@@ -73,6 +73,8 @@ story("a pair is picked, downloaded, interrupted, resumed and chatted with", asy
     await openModels(window, "here");
     const again = await download(window);
     assert.ok(again && ["transferring", "waiting"].includes(again.phase), `after a reload: ${JSON.stringify(again)}`);
+    // How far it is, is written down every two seconds.
+    await new Promise((done) => setTimeout(done, 3000));
     await window.kill();
 
     await hub.free();
