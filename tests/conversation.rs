@@ -402,7 +402,7 @@ fn a_reply_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
 fn a_reply_that_has_ended_does_not_go_on() {
     let engine = engine();
     let request = GenerateRequest {
-        stop: vec!["three".to_owned()],
+        stop: vec![".".to_owned()],
         max_tokens: Some(90),
         ..say(&[message(Role::User, "Count from one to five.")], false)
     };
