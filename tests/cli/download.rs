@@ -46,6 +46,21 @@ fn events(text: &str) -> Vec<Value> {
         .collect()
 }
 
+/// A token that was entered in the window serves the command line too, and is not told to anybody.
+#[test]
+fn the_token_of_the_window_is_used() {
+    let program = Program::new();
+    let gated = Repo::new(REPO, [File::small("config.json", "{}")]).gated_but_for(&["hf_entered"]);
+    let hub = FakeHub::with(gated);
+    let arguments = ["--include", "config.json"];
+    let refused = download(&program, &hub, &arguments).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
+    std::fs::write(program.data.path().join("hub-token"), "hf_entered\n").unwrap();
+    let output = download(&program, &hub, &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(!(stdout(&output) + &stderr(&output)).contains("hf_entered"));
+}
+
 #[test]
 fn patterns_choose_and_json_tells_plan_progress_and_folder() {
     let (program, hub) = (Program::new(), hub());

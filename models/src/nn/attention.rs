@@ -37,18 +37,11 @@ pub fn attention(queries: &Array, keys: &Array, values: &Array, scale: f32) -> R
 fn part(queries: &Array, keys: &Array, values: &Array, scale: f32, from: i32, to: i32) -> Result<Array> {
     let (rows, held) = (queries.shape()[2], keys.shape()[2]);
     let seen = held - rows + to;
-    let cut = |a: &Array, first: i32, last: i32| {
-        if last - first == a.shape()[2] {
-            Ok(a.clone())
-        } else {
-            slice(a, 2, first, last)
-        }
-    };
     let causal = (to - from > 1).then_some(ScaledDotProductAttentionMask::Causal);
     let out = scaled_dot_product_attention(
-        cut(queries, from, to)?,
-        cut(keys, 0, seen)?,
-        cut(values, 0, seen)?,
+        slice(queries, 2, from, to)?,
+        slice(keys, 2, 0, seen)?,
+        slice(values, 2, 0, seen)?,
         scale,
         causal,
         None,

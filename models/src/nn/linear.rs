@@ -36,14 +36,7 @@ impl Linear {
     /// `x @ weight.T`: `[1, L, in]` to `[1, L, out]`.
     pub fn forward(&self, x: &Array) -> Result<Array> {
         let rows = x.shape()[1];
-        let run = |from, to, gathered| {
-            let x = if to - from == rows {
-                x.clone()
-            } else {
-                slice(x, 1, from, to)?
-            };
-            self.product(&x, gathered)
-        };
+        let run = |from, to, gathered| self.product(&slice(x, 1, from, to)?, gathered);
         // Gathered kernels for packed weights are those of single rows; for dense ones nothing says so but samples, so
         // these run row by row where they have to.
         let can_gather = matches!(self, Linear::Quantized { .. });

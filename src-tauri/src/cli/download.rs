@@ -5,8 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{INTERRUPTED, output};
+use crate::error::Error;
+use crate::hub::token::TokenStore;
 use crate::hub::{CancelToken, Hub, HubConfig, PartRequest, Plan, Progress, RepoId};
 use crate::ipc::AppError;
+use crate::store::data_dir;
 
 /// How often a line of progress is written.
 const LINE_EVERY: Duration = Duration::from_secs(1);
@@ -52,10 +55,23 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode, AppError> {
     }
 }
 
+/// As the environment says, with the token that was entered in the window where the environment has none.
+async fn config() -> Result<HubConfig, AppError> {
+    let mut config = HubConfig::from_env();
+    if let Some(dir) = data_dir() {
+        let tokens = TokenStore::new(&dir, &config.home);
+        // The keychain may ask the person.
+        config.token = tokio::task::spawn_blocking(move || tokens.current())
+            .await
+            .map_err(Error::from)?;
+    }
+    Ok(config)
+}
+
 async fn download(arguments: Arguments, cancel: &CancelToken) -> Result<(), AppError> {
     let json = arguments.json;
     let (repo, named) = RepoId::parse(&arguments.repository)?;
-    let hub = Hub::new(HubConfig::from_env())?;
+    let hub = Hub::new(config().await?)?;
     let request = PartRequest {
         repo,
         revision: arguments.revision.or(named),
