@@ -133,6 +133,7 @@ fn a_conversation_reads_only_what_is_new_and_says_the_same() {
 #[test]
 fn what_is_read_ahead_is_what_would_have_been_read() {
     for (name, pair) in pairs() {
+        let wiring = pair.wirings()[0];
         pair.keep(BUDGET);
         let mut prompt = words(1, 200);
         prompt.push(END);
@@ -143,7 +144,7 @@ fn what_is_read_ahead_is_what_would_have_been_read() {
         let whole = prompt.len();
         prompt.extend([5, 6]);
         let mut chunks = 1;
-        while pair.read_ahead(&prompt, TURN_ENDS).unwrap() {
+        while pair.read_ahead(&prompt, TURN_ENDS, Some(wiring)).unwrap() {
             chunks += 1;
         }
         assert_eq!(chunks, 3, "{name}");
@@ -154,7 +155,17 @@ fn what_is_read_ahead_is_what_would_have_been_read() {
         assert_eq!(with.ids, fresh.ids, "{name}");
         assert_eq!(cache_difference(&with.cache, &fresh.cache), None, "{name}");
         // Nothing left to read.
-        assert!(!pair.read_ahead(&prompt, TURN_ENDS).unwrap(), "{name}");
+        assert!(!pair.read_ahead(&prompt, TURN_ENDS, Some(wiring)).unwrap(), "{name}");
+        // A first turn that was too short to be kept is read ahead for the drafter too.
+        pair.keep(BUDGET);
+        let mut first = words(7, 20);
+        first.push(END);
+        first.extend(words(8, 90));
+        first.push(END);
+        let whole = first.len();
+        first.push(1);
+        assert!(!pair.read_ahead(&first, TURN_ENDS, Some(wiring)).unwrap(), "{name}");
+        assert_eq!(run(pair.as_ref(), &first, Some(3), true, 8).held, whole, "{name}");
     }
 }
 
@@ -251,8 +262,11 @@ fn memory_is_bounded_and_the_least_used_goes_first() {
         assert!(kept, "what was just used went before what was not");
     }
     assert_eq!(run(pair.as_ref(), &chat(1), Some(3), true, 8).held, 0);
-    // No room at all.
+    // No room at all; reading ahead then ends at once instead of beginning again and again.
     pair.keep(0);
+    let mut long = words(5, 1200);
+    long.push(END);
+    assert!(!pair.read_ahead(&long, TURN_ENDS, None).unwrap());
     for _ in 0..2 {
         assert_eq!(run(pair.as_ref(), &chat(0), Some(3), true, 8).held, 0);
     }
@@ -345,6 +359,7 @@ fn ids_go_on_from_any_token_as_if_nothing_had_been_cut() {
                 let request = StartRequest {
                     block_size,
                     replay: &whole.ids[..n],
+                    replay_rows: [1, 3, 8][n % 3],
                     ..StartRequest::new(&prompt, limits, &mut progress)
                 };
                 let mut decoder = pair.start(&sampler, request).unwrap().unwrap();

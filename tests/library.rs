@@ -249,6 +249,51 @@ async fn deleting_frees_what_nothing_else_uses_and_nothing_more() {
     assert!(!disk.repo("demo/Tiny-4bit").exists());
 }
 
+/// Two variants in one snapshot, which share files.
+#[tokio::test]
+async fn deleting_a_variant_leaves_the_one_beside_it() {
+    let disk = Disk::new().await;
+    let snapshot = disk.cache("demo/Two", FIRST, &builtin("target"));
+    let blobs = disk.repo("demo/Two").join("blobs");
+    let variants = ["4bit", "8bit"].map(|name| snapshot.join(name));
+    for variant in &variants {
+        fs::create_dir(variant).unwrap();
+        for file in fs::read_dir(&snapshot).unwrap().map(Result::unwrap) {
+            if file.path().is_symlink() {
+                let blob = fs::read_link(file.path()).unwrap();
+                symlink(Path::new("..").join(blob), variant.join(file.file_name())).unwrap();
+            }
+        }
+    }
+    for file in fs::read_dir(&snapshot).unwrap().map(Result::unwrap) {
+        if file.path().is_symlink() {
+            fs::remove_file(file.path()).unwrap();
+        }
+    }
+    let own = blobs.join("own-readme");
+    fs::write(&own, [b'x'; 500]).unwrap();
+    fs::remove_file(variants[1].join("README.md")).unwrap();
+    symlink("../../../blobs/own-readme", variants[1].join("README.md")).unwrap();
+    assert_eq!(disk.find(&variants[1]).await.model.name, "demo/Two/8bit");
+
+    // The one that the next start would load.
+    let (library, store) = (&disk.state.library, &disk.state.store);
+    let path = variants[1].to_str().unwrap();
+    store.choose_model(path, None).await.unwrap();
+    let freed = library.delete(path, false).await.unwrap();
+    assert_eq!(freed, 500, "what the other variant uses stays");
+    assert!(!variants[1].exists() && !own.exists());
+    assert_eq!(disk.find(&variants[0]).await.health, ModelHealth::Whole);
+    assert_eq!(store.settings().await.unwrap().model, "builtin");
+
+    // A part that was begun for this commit goes with its last variant.
+    fs::write(blobs.join("abc.slipstream-part"), [0; 100]).unwrap();
+    let note = format!(r#"{{"commit":"{FIRST}","etag":"abc"}}"#);
+    fs::write(blobs.join("abc.slipstream-part.json"), note).unwrap();
+    library.delete(variants[0].to_str().unwrap(), false).await.unwrap();
+    assert!(!disk.repo("demo/Two").exists());
+}
+
 #[tokio::test]
 async fn deleting_never_reaches_outside() {
     let disk = Disk::new().await;

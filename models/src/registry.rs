@@ -86,6 +86,8 @@ pub struct StartRequest<'r> {
     pub prompt: &'r [u32],
     /// Ids that were generated after the prompt before: they are run as they were then, and generation goes on behind.
     pub replay: &'r [u32],
+    /// Most of them at once: a block that was found to equal single steps.
+    pub replay_rows: usize,
     /// Ids that end a turn inside a prompt.
     pub turn_ends: &'r [u32],
     /// Whether to go on from what is kept of earlier prompts, and to keep this one.
@@ -98,7 +100,7 @@ pub struct StartRequest<'r> {
     pub wiring: Option<&'r str>,
     /// What ends the sequence.
     pub limits: Limits,
-    /// Hears how much of the prompt is read; first of all, how much of it was kept.
+    /// Hears how much of prompt and replay is read; first of all, how much of it was kept.
     pub progress: &'r mut dyn FnMut(usize) -> ControlFlow<()>,
 }
 
@@ -109,6 +111,7 @@ impl<'r> StartRequest<'r> {
         Self {
             prompt,
             replay: &[],
+            replay_rows: 1,
             turn_ends: &[],
             reuse: false,
             block_size: None,
@@ -150,12 +153,12 @@ pub trait Pair {
     /// # Errors
     /// What MLX says, and a wiring that the drafter does not have.
     fn start<'a>(&'a self, sampler: &'a Sampler, request: StartRequest<'_>) -> Result<Option<Box<dyn Decoder + 'a>>>;
-    /// Reads one chunk of a prompt ahead of its use, going on from what is kept, and keeps it. `false` when there is no
-    /// whole chunk left to read.
+    /// Reads one chunk of a prompt ahead of its use, going on from what is kept, and keeps it; also into the drafter where
+    /// `wiring`, one of [`Pair::wirings`], is given. `false` when there is nothing more to read, or no room to keep it.
     ///
     /// # Errors
-    /// What MLX says.
-    fn read_ahead(&self, prompt: &[u32], turn_ends: &[u32]) -> Result<bool>;
+    /// What MLX says, and a wiring that the drafter does not have.
+    fn read_ahead(&self, prompt: &[u32], turn_ends: &[u32], wiring: Option<&str>) -> Result<bool>;
     /// Sets how many bytes may be kept between generations, and forgets what is kept when it is 0.
     fn keep(&self, budget: u64);
     /// Bytes kept between generations.
@@ -203,6 +206,7 @@ impl<F: Family> Pair for LoadedPair<F> {
         let StartRequest {
             prompt,
             replay,
+            replay_rows,
             turn_ends,
             reuse,
             block_size,
@@ -243,6 +247,13 @@ impl<F: Family> Pair for LoadedPair<F> {
             }
             stopped = progress(end).is_break();
         }
+        for block in replay.chunks(replay_rows.max(1)) {
+            if stopped {
+                break;
+            }
+            sequence.replay(target, drafter, block)?;
+            stopped = progress(sequence.len()).is_break();
+        }
         if stopped {
             // What was read is no worse for it.
             if reuse {
@@ -253,7 +264,6 @@ impl<F: Family> Pair for LoadedPair<F> {
         let history = if replay.is_empty() {
             prompt
         } else {
-            sequence.replay(target, drafter, replay)?;
             whole = [prompt, replay].concat();
             &whole
         };
@@ -280,20 +290,16 @@ impl<F: Family> Pair for LoadedPair<F> {
         })))
     }
 
-    fn read_ahead(&self, prompt: &[u32], turn_ends: &[u32]) -> Result<bool> {
+    fn read_ahead(&self, prompt: &[u32], turn_ends: &[u32], wiring: Option<&str>) -> Result<bool> {
         self.check_ids(prompt)?;
         let (target, drafter) = (&self.target, self.drafter.as_ref());
+        let wiring = match (drafter, wiring) {
+            (Some(drafter), Some(name)) => Some(wiring_place(drafter.wirings(), Some(name))?),
+            _ => None,
+        };
         let mut kept = self.kept.borrow_mut();
-        let wirings = drafter.map_or(0, |d| d.wirings().len());
-        // Fed to the drafter where it was fed so far, whichever way it is wired.
-        let mut known = None;
-        for wiring in (0..wirings).map(Some).chain([None]) {
-            known = kept.take(prompt, drafter, wiring)?;
-            if known.is_some() {
-                break;
-            }
-        }
-        let mut sequence = known.unwrap_or_else(|| Sequence::new(target, drafter, None));
+        let known = kept.take(prompt, drafter, wiring)?;
+        let mut sequence = known.unwrap_or_else(|| Sequence::new(target, drafter, wiring));
         let ends = chunk_ends(prompt, turn_ends);
         // The last chunk may go on in the prompt that comes.
         let borders = ends.split_last().map_or(&[][..], |(_, borders)| borders);
@@ -303,8 +309,7 @@ impl<F: Family> Pair for LoadedPair<F> {
             sequence.read_chunk(target, drafter, chunk, turn_ends)?;
         }
         let more = ahead.next().is_some();
-        kept.put(sequence, drafter);
-        Ok(more)
+        Ok(kept.put(sequence, drafter) && more)
     }
 
     fn keep(&self, budget: u64) {

@@ -130,6 +130,8 @@ impl AppState {
         if let Ok(downloads) = &self.downloads {
             downloads.close().await;
         }
+        // Not in the middle of what is read ahead: MLX must be idle when the process ends. Nothing is left to unload for.
+        let _ = self.library.unload().await;
         self.store.close().await;
     }
 

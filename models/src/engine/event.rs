@@ -22,9 +22,9 @@ impl<F: FnMut(GenerationEvent) -> ControlFlow<()> + Send> Sink for F {
 pub enum GenerationEvent {
     /// The prompt is being read.
     Prefill {
-        /// Prompt tokens read so far.
+        /// Tokens read so far, of the prompt and of what there is of the reply.
         done: usize,
-        /// Prompt tokens in all.
+        /// All of them.
         total: usize,
     },
     /// A decode round ended; plain decoding has one token a round.

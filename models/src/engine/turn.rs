@@ -14,6 +14,7 @@ use super::{
 };
 use crate::family::wiring_place;
 use crate::generate::{Limits, Round};
+use crate::nn::rows::CHECKED_ROWS;
 use crate::nn::{ffi, rows};
 use crate::registry::StartRequest;
 use crate::text::{Delta, RenderInput, TextStream, ThinkingParser};
@@ -34,10 +35,10 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
     // Whatever was to be read ahead, this request knows better.
     model.ahead.replace(Ahead::Nothing);
     let generated = run(model, request, sink)?;
-    if !request.fresh && !generated.answer.is_empty() {
-        model
-            .ahead
-            .replace(Ahead::After(Box::new((request.clone(), generated.clone()))));
+    // A stopped reply is as likely written anew as gone on from.
+    if !request.fresh && !generated.answer.is_empty() && generated.finish != FinishReason::Cancelled {
+        let done = Box::new((request.clone(), generated.clone()));
+        model.ahead.replace(Ahead::After(done));
     }
     let s = &generated.stats.speculation;
     let is_default = model.pair.block_size() == Some(s.block_size);
@@ -54,23 +55,32 @@ pub(super) enum Ahead {
     Nothing,
     /// The start of the turn after this reply.
     After(Box<(GenerateRequest, Generated)>),
-    /// This prompt.
-    Prompt(Vec<u32>),
+    /// This prompt, into the drafter too if there is a wiring.
+    Prompt(Vec<u32>, Option<String>),
 }
 
 /// Reads a chunk of what the next turn is going to start with. Whether there is more.
 pub(super) fn read_ahead(model: &Model) -> bool {
-    let prompt = match model.ahead.replace(Ahead::Nothing) {
-        Ahead::Nothing => None,
-        Ahead::After(done) => next_prompt(&model.text, &done.0, &done.1),
-        Ahead::Prompt(prompt) => Some(prompt),
+    let (prompt, wiring) = match model.ahead.replace(Ahead::Nothing) {
+        Ahead::Nothing => return false,
+        Ahead::Prompt(prompt, wiring) => (prompt, wiring),
+        Ahead::After(done) => {
+            let (request, generated) = *done;
+            let Some(prompt) = next_prompt(&model.text, &request, &generated) else {
+                return false;
+            };
+            // The next reply is going to be made as this one was.
+            let speculates = generated.stats.speculation.enabled;
+            let wiring = request.wiring.or_else(|| model.wirings.choose());
+            (prompt, wiring.filter(|_| speculates))
+        }
     };
-    let Some(prompt) = prompt else { return false };
-    let more = model.pair.read_ahead(&prompt, &model.text.eos).unwrap_or(false);
-    // Work that is queued ends with its chunk: the process may exit at any time.
+    let ends = &model.text.eos;
+    let more = model.pair.read_ahead(&prompt, ends, wiring.as_deref()).unwrap_or(false);
+    // Nothing stays queued behind a chunk: the process may exit between two.
     ffi::synchronize();
     if more {
-        model.ahead.replace(Ahead::Prompt(prompt));
+        model.ahead.replace(Ahead::Prompt(prompt, wiring));
     }
     more
 }
@@ -110,7 +120,7 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
     let sampler = model.pair.sampler(&request.sampling)?;
     let accept = sampler.acceptance(request.accept);
     figures.accepting(accept);
-    let total = prompt.ids.len();
+    let total = read;
     let mut cached = None;
     let mut progress = |done: usize| {
         cached.get_or_insert(done);
@@ -121,6 +131,11 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
         &sampler,
         StartRequest {
             replay: &request.continued,
+            replay_rows: model
+                .loaded
+                .self_check
+                .as_ref()
+                .map_or(1, |c| c.block.min(CHECKED_ROWS as usize)),
             turn_ends: &model.text.eos,
             reuse: !request.fresh,
             block_size,

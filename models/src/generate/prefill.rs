@@ -6,7 +6,7 @@ use mlx_rs::{Array, ops, transforms};
 
 use crate::cache::{Cache, Snapshot};
 use crate::family::{Drafter, Hidden, Target};
-use crate::nn::rows::{self, CHECKED_ROWS, RowPolicy};
+use crate::nn::rows::{self, RowPolicy};
 use crate::{Error, Result};
 
 /// Most prompt tokens of one forward pass.
@@ -138,16 +138,14 @@ impl<T: Target, D: Drafter<T>> Sequence<T, D> {
         Ok(mlx_rs::memory::clear_cache()?)
     }
 
-    /// Reads tokens that were generated before, the way they were generated: in single steps, or blocks that equal them.
+    /// Reads a block of tokens that were generated before, the way they were generated: in single steps, or, if the block
+    /// is no longer than what was found to equal them, at once.
     ///
     /// # Errors
     /// As [`Sequence::read_chunk`].
-    pub fn replay(&mut self, target: &T, drafter: Option<&D>, tokens: &[u32]) -> Result<()> {
-        for block in tokens.chunks(CHECKED_ROWS as usize) {
-            self.run(target, drafter, block)?;
-            self.settle(drafter)?;
-        }
-        Ok(())
+    pub fn replay(&mut self, target: &T, drafter: Option<&D>, block: &[u32]) -> Result<()> {
+        self.run(target, drafter, block)?;
+        self.settle(drafter)
     }
 
     /// The last chunk of a prompt, which leaves no mark: its end is no border of a longer prompt.
@@ -271,16 +269,21 @@ impl<T: Target, D: Drafter<T>> Kept<T, D> {
         Ok(Some(sequence))
     }
 
-    /// Keeps a sequence as of its last mark, and lets go of what was used least while there is too much.
-    pub fn put(&mut self, mut sequence: Sequence<T, D>, drafter: Option<&D>) {
+    /// Keeps a sequence as of its last mark, and lets go of what was used least while there is too much. `false` when it
+    /// has no mark, or is too large by itself.
+    pub fn put(&mut self, mut sequence: Sequence<T, D>, drafter: Option<&D>) -> bool {
         let Some(last) = sequence.marks.len().checked_sub(1) else {
-            return;
+            return false;
         };
         sequence.go_back(drafter, last);
+        if sequence.bytes(drafter) > self.budget {
+            return false;
+        }
         self.sequences.push(sequence);
-        while self.bytes(drafter) > self.budget && !self.sequences.is_empty() {
+        while self.bytes(drafter) > self.budget {
             self.sequences.remove(0);
         }
+        true
     }
 
     /// Bytes held.
@@ -336,7 +339,7 @@ impl<T: Target, D: Drafter<T>> Sequence<T, D> {
             marks,
             feeds: false,
         };
-        // Now: what is copied later may have been written to by then.
+        // Now: until it is copied, the original's slabs have two owners and cannot be written in place.
         fork.settle(drafter)?;
         Ok(fork)
     }
@@ -344,9 +347,9 @@ impl<T: Target, D: Drafter<T>> Sequence<T, D> {
     fn bytes(&self, drafter: Option<&D>) -> u64 {
         let drafted = drafter.zip(self.drafted.as_ref());
         let extra = drafted.map(|(d, s)| d.arrays(&s.state)).unwrap_or_default();
-        // Only carried states: keys and values are shared by all marks.
+        // Keys and values are shared by all marks, and the carried states are those of the last one.
+        let slabs = self.cache.layers.iter().flat_map(|l| l.kv.arrays());
         let marks = self.marks.iter().flat_map(|m| m.snapshot.arrays());
-        let all = self.cache.arrays().chain(extra).chain(marks);
-        all.map(|a| a.nbytes() as u64).sum()
+        slabs.chain(extra).chain(marks).map(|a| a.nbytes() as u64).sum()
     }
 }

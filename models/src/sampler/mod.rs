@@ -19,6 +19,8 @@ pub struct Sampler {
     params: SamplingParams,
     vocabulary: i32,
     bias: Option<Array>,
+    /// `0..V`.
+    places: Array,
 }
 
 /// How often each token has occurred, `[V]` f32; only kept when a penalty needs it.
@@ -84,6 +86,7 @@ impl Sampler {
             params: params.clone(),
             vocabulary: vocabulary as i32,
             bias,
+            places: Array::from_slice(&(0..vocabulary as i32).collect::<Vec<i32>>(), &[vocabulary as i32]),
         })
     }
 
@@ -119,8 +122,7 @@ impl Sampler {
 
     /// Where the vocabulary is `token` `[1, 1]`: `[V]`.
     fn is(&self, token: &Array) -> Result<Array> {
-        let places = Array::from_slice(&(0..self.vocabulary).collect::<Vec<i32>>(), &[self.vocabulary]);
-        Ok(places.eq(token.reshape(&[1])?.as_dtype(Dtype::Int32)?)?)
+        Ok(self.places.eq(token.reshape(&[1])?.as_dtype(Dtype::Int32)?)?)
     }
 
     /// Chooses the token at `position` from its scores `[1, 1, V]`. Returns the id and whether the scores were a

@@ -143,6 +143,7 @@ fn tell_plan(plan: &Plan, json: bool) -> Result<(), AppError> {
 struct Lines {
     at: Option<Instant>,
     last: String,
+    reason: Option<String>,
 }
 
 impl Lines {
@@ -150,7 +151,8 @@ impl Lines {
         let whole = progress.done >= progress.total;
         let text = progress.waiting.as_ref().map(|reason| reason.text());
         // A new reason to wait is told at once.
-        let news = text.as_ref().is_some_and(|text| *text != self.last) || whole;
+        let news = (text.is_some() && text != self.reason) || whole;
+        self.reason.clone_from(&text);
         if !news && self.at.is_some_and(|at| at.elapsed() < LINE_EVERY) {
             return;
         }

@@ -229,6 +229,8 @@ impl Arguments {
                 (_, Some(size)) => Speculation::Block(size.into()),
                 (_, None) => Speculation::Auto,
             },
+            // Nothing comes after it that could go on from what was read.
+            fresh: true,
             accept: match self.accept {
                 Rule::Equality => Acceptance::Equality,
                 Rule::Rejection => Acceptance::Rejection,

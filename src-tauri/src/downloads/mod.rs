@@ -258,12 +258,18 @@ impl Downloads {
             None => self.inner.hub.plan(&requests(&wanted)?, cancel).await?,
         };
         let wanted = pinned(wanted, &plan);
-        self.change(id, |job| job.planned(&wanted, &plan));
+        // Paused while it was planned: then that is what it is.
+        self.change(id, |job| {
+            if !cancel.is_cancelled() {
+                job.planned(&wanted, &plan);
+            }
+        });
         // Pinned on disk before the first byte: after a crash it goes on with the same commits.
         self.save().await?;
-        let (downloads, of) = (self.clone(), id.to_owned());
+        let (downloads, of, stopped) = (self.clone(), id.to_owned(), cancel.clone());
         let follow = move |progress| {
-            if downloads.change_quietly(&of, |job| job.follow(&progress)) == Some(true) {
+            // A last word of a run that was stopped is none of the next one's.
+            if !stopped.is_cancelled() && downloads.change_quietly(&of, |job| job.follow(&progress)) == Some(true) {
                 downloads.tell();
             }
         };

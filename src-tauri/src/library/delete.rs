@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::find::{Found, entries, name_of, refs};
+use super::find::{Found, entries, is_variant, name_of, refs};
 use crate::error::Error;
 use crate::ipc::{Deletion, ModelPlace};
 
@@ -93,8 +93,11 @@ fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
     let snapshots = repo_dir.join("snapshots");
     let commit = found.commit.clone().unwrap_or_default();
     let own = snapshots.join(&commit);
-    let others: Vec<PathBuf> = entries(&snapshots).filter(|dir| *dir != own && dir.is_dir()).collect();
-    if commit.is_empty() || others.is_empty() {
+    // A snapshot may hold variants beside each other; each is a checkpoint of its own.
+    let (remove, rest): (Vec<PathBuf>, Vec<PathBuf>) = files(&snapshots, 9)
+        .into_iter()
+        .partition(|link| checkpoint_of(link, &own) == found.dir);
+    if commit.is_empty() || rest.is_empty() {
         return Ok(Plan {
             remove: files(repo_dir, 8),
             empty: vec![repo_dir.to_owned()],
@@ -103,12 +106,9 @@ fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
             foreign: false,
         });
     }
-    let used: HashSet<PathBuf> = others
-        .iter()
-        .flat_map(|dir| files(dir, 8))
-        .filter_map(|link| blob_of(&link))
-        .collect();
-    let mut remove = files(&own, 8);
+    let used: HashSet<PathBuf> = rest.iter().filter_map(|link| blob_of(link)).collect();
+    let is_last_of_commit = !rest.iter().any(|link| link.starts_with(&own));
+    let mut remove = remove;
     let mut shared = 0;
     let mine: HashSet<PathBuf> = remove
         .iter()
@@ -122,6 +122,16 @@ fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
             remove.push(blob);
         }
     }
+    if !is_last_of_commit {
+        return Ok(Plan {
+            remove,
+            empty: vec![found.dir.clone()],
+            whole: false,
+            shared,
+            foreign: false,
+        });
+    }
+    remove.extend(parts_of(&blobs, &commit));
     for name in refs(repo_dir).remove(&commit).unwrap_or_default() {
         remove.push(repo_dir.join("refs").join(name));
     }
@@ -135,6 +145,27 @@ fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
         shared,
         foreign: false,
     })
+}
+
+/// The folder of the checkpoint that a file of a snapshot belongs to: the snapshot, or a variant's folder in it.
+fn checkpoint_of(file: &Path, snapshot: &Path) -> PathBuf {
+    let below = file.strip_prefix(snapshot).ok().and_then(|below| below.iter().next());
+    match below.map(|first| snapshot.join(first)) {
+        Some(variant) if is_variant(&variant) => variant,
+        Some(_) => snapshot.to_owned(),
+        None => PathBuf::new(),
+    }
+}
+
+/// Beginnings of files, and the notes beside them, that were fetched for a commit.
+fn parts_of(blobs: &Path, commit: &str) -> Vec<PathBuf> {
+    let notes = entries(blobs).filter(|path| name_of(path).ends_with(".slipstream-part.json"));
+    let own = notes.filter(|note| {
+        let text = fs::read_to_string(note).unwrap_or_default();
+        let note = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+        note.get("commit").and_then(serde_json::Value::as_str) == Some(commit)
+    });
+    own.flat_map(|note| [note.with_extension(""), note]).collect()
 }
 
 /// Where a snapshot's link leads, without asking the disk: a dangling one still names its blob.

@@ -60,22 +60,28 @@ pub(super) fn find(place: &Place) -> Option<Vec<Found>> {
 pub(super) fn alone(dir: &Path) -> Found {
     let is_repo = |dir: &&Path| name_of(dir).starts_with("models--");
     let bare = is_repo(&dir);
-    let snapshot_of = dir
-        .parent()
-        .filter(|parent| name_of(parent) == "snapshots")
-        .and_then(Path::parent)
-        .filter(is_repo);
+    // The snapshot itself, or a variant's folder in it.
+    let snapshot = dir.ancestors().take(2).find(|dir| {
+        let snapshots = dir.parent().filter(|parent| name_of(parent) == "snapshots");
+        snapshots.and_then(Path::parent).is_some_and(|repo| is_repo(&repo))
+    });
+    let snapshot_of = snapshot.and_then(Path::parent).and_then(Path::parent);
     let cached_in = snapshot_of.or(Some(dir).filter(is_repo));
     let repo = cached_in.and_then(repo_of);
+    let variant = snapshot.filter(|snapshot| *snapshot != dir).map(|_| name_of(dir));
+    let name = repo.clone().map(|repo| match &variant {
+        Some(variant) => format!("{repo}/{variant}"),
+        None => repo,
+    });
     Found {
         dir: dir.to_owned(),
         place: match cached_in {
             Some(_) => ModelPlace::Cache,
             None => ModelPlace::Folder,
         },
-        name: repo.clone().unwrap_or_else(|| name_of(dir)),
+        name: name.unwrap_or_else(|| name_of(dir)),
         repo,
-        commit: snapshot_of.map(|_| name_of(dir)),
+        commit: snapshot.map(name_of),
         cached_in: cached_in.map(Path::to_owned),
         bare,
     }
@@ -87,6 +93,11 @@ pub(super) fn is_checkpoint(dir: &Path) -> bool {
         let name = name_of(&path);
         name == "config.json" || name.ends_with(".safetensors")
     })
+}
+
+/// Whether a folder inside a snapshot is a checkpoint of its own, and not the part of one.
+pub(super) fn is_variant(dir: &Path) -> bool {
+    dir.is_dir() && name_of(dir) != "mtp" && is_checkpoint(dir)
 }
 
 struct Walk<'a> {
@@ -177,8 +188,7 @@ fn cached(cache: &Path, found: &mut Vec<Found>) {
         let mut any_file = false;
         for snapshot in &commits {
             any_file |= entries(snapshot).next().is_some();
-            let variants =
-                entries(snapshot).filter(|path| path.is_dir() && name_of(path) != "mtp" && is_checkpoint(path));
+            let variants = entries(snapshot).filter(|path| is_variant(path));
             let dirs = std::iter::once(snapshot.clone())
                 .filter(|dir| is_checkpoint(dir))
                 .chain(variants);

@@ -211,11 +211,16 @@ impl Library {
     /// Deletes a checkpoint that is not loaded, and gives the bytes that came free. One in another program's folder
     /// only if `foreign` was agreed to.
     pub async fn delete(&self, path: &str, foreign: bool) -> Result<u64, AppError> {
-        if let State::Ready(ready) = &*self.state.borrow()
-            && (ready.model.path == path || ready.model.drafter_path.as_deref() == Some(path))
+        let used = match &*self.state.borrow() {
+            State::Ready(ready) => Some(ready.model.clone()),
+            State::Loading(model) => Some(model.clone()),
+            State::None | State::Failed(..) => None,
+        };
+        if let Some(model) = used
+            && (model.path == path || model.drafter_path.as_deref() == Some(path))
         {
             return Err(Error::InUse {
-                name: ready.model.name.clone(),
+                name: model.name,
                 by: "it is loaded".to_owned(),
             }
             .into());
@@ -223,6 +228,13 @@ impl Library {
         let (places, shelf, dir) = (self.all_places().await?, self.shelf.clone(), PathBuf::from(path));
         let freed = tokio::task::spawn_blocking(move || shelf.delete(&places, &dir, foreign)).await??;
         self.store.forget_model(path).await?;
+        // The next start must not look for what is gone.
+        let settings = self.store.settings().await?;
+        if settings.model == path {
+            self.store.choose_model(BUILTIN, None).await?;
+        } else if settings.drafter.as_deref() == Some(path) {
+            self.store.choose_model(&settings.model, None).await?;
+        }
         Ok(freed)
     }
 

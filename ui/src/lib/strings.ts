@@ -325,7 +325,7 @@ export const strings = {
   token: {
     title: "Hugging Face access",
     label: "Access token",
-    note: "Only needed for repositories that ask for a licence or are private. It is kept in the system’s keychain and is never shown again.",
+    note: "Only needed for repositories that ask for a licence or are private. It is kept in the system’s keychain, or where there is none in a file that only you may read, and is never shown again.",
     placeholder: "hf_…",
     save: "Save",
     remove: "Remove",

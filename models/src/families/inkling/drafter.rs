@@ -140,7 +140,8 @@ impl Drafter {
         for j in 0..depths {
             let n = input.shape()[1];
             let out = self.run(target, state, j, &last_columns(tokens, n)?, &input)?;
-            let before = state.last[j].replace(slice(&out, 1, n - 1, n)?);
+            // A copy: the view would hold every row's output for as long as a mark does.
+            let before = state.last[j].replace(slice(&out, 1, n - 1, n)?.contiguous()?);
             let earlier = slice(&out, 1, 0, n - 1)?;
             input = match before {
                 Some(before) => ops::concatenate(&[before, earlier], 1)?,

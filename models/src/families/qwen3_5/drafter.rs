@@ -120,7 +120,8 @@ impl family::Drafter<Target> for Drafter {
     fn absorb(&self, target: &Target, state: &mut State, tokens: &Array, hidden: &Hidden) -> Result<()> {
         let out = self.run(target, &mut state.cache, tokens, &hidden.0)?;
         let n = out.shape()[1];
-        state.seed = Some(crate::nn::slice(&out, 1, n - 1, n)?);
+        // A copy: the view would hold every row's output for as long as a mark does.
+        state.seed = Some(crate::nn::slice(&out, 1, n - 1, n)?.contiguous()?);
         state.appended = 0;
         Ok(())
     }
