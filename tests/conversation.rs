@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use models::families::FAMILIES;
-use models::generate::{Limits, PREFILL_CHUNK, chunk_ends};
+use models::generate::{Depth, Limits, PREFILL_CHUNK, chunk_ends};
 use models::registry::{Pair, StartRequest};
 use models::{
     Engine, Error, GenerateRequest, Generated, GenerationEvent, LoadRequest, Message, Prompt, Role, SamplingParams,
@@ -53,7 +53,7 @@ fn run(pair: &dyn Pair, prompt: &[u32], block_size: Option<usize>, reuse: bool, 
         ControlFlow::Continue(())
     };
     let request = StartRequest {
-        block_size,
+        depth: block_size.map(Depth::block),
         reuse,
         turn_ends: TURN_ENDS,
         ..StartRequest::new(prompt, limits, &mut progress)
@@ -357,7 +357,7 @@ fn ids_go_on_from_any_token_as_if_nothing_had_been_cut() {
                 };
                 let mut progress = |_| ControlFlow::Continue(());
                 let request = StartRequest {
-                    block_size,
+                    depth: block_size.map(Depth::block),
                     replay: &whole.ids[..n],
                     replay_rows: [1, 3, 8][n % 3],
                     ..StartRequest::new(&prompt, limits, &mut progress)

@@ -267,27 +267,37 @@ fn a_target_that_is_not_exact_as_a_whole_is_limited_to_the_blocks_that_are() {
 
 #[test]
 fn the_engine_tells_what_was_checked_and_under_which_key() {
-    use models::{DraftKind, Engine, LoadRequest};
+    use models::{DraftKind, Engine, LoadRequest, Measured};
     let engine = Engine::start();
-    let load = |kind, known| {
+    let load = |kind, key: &str, known: Option<SelfCheck>| {
         let request = LoadRequest {
             target: builtin("target"),
             drafter: (kind != DraftKind::None).then(|| builtin("drafter")),
             draft_kind: kind,
-            self_check: known,
+            measured: Measured {
+                self_checks: known.map(|check| (key.to_owned(), check)).into_iter().collect(),
+                ..Measured::default()
+            },
             ..LoadRequest::default()
         };
         engine.load(request).unwrap()
     };
-    let loaded = load(DraftKind::Auto, None);
+    let loaded = load(DraftKind::Auto, "", None);
     let check = loaded.self_check.expect("a drafter, so a check");
     assert_eq!(check.block, 16);
-    assert!(loaded.check_key.starts_with("cpu, MLX 0."), "{}", loaded.check_key);
+    assert!(
+        loaded.check_key.starts_with("cpu") && loaded.check_key.contains(", MLX 0."),
+        "{}",
+        loaded.check_key
+    );
     assert!(loaded.check_key.contains("float32"), "{}", loaded.check_key);
     // Known, so not found out again: what is said is believed.
     let known = SelfCheck { block: 2, ..check };
-    let again = load(DraftKind::Auto, Some(known.clone()));
+    let again = load(DraftKind::Auto, &loaded.check_key, Some(known.clone()));
     assert_eq!(again.self_check, Some(known));
     assert_eq!(again.check_key, loaded.check_key);
-    assert_eq!(load(DraftKind::None, None).self_check, None);
+    // Of another device, version or checkpoint: no word on this one.
+    let fresh = load(DraftKind::Auto, "cpu, MLX 0.1.0", again.self_check.clone());
+    assert_eq!(fresh.self_check.unwrap().block, 16);
+    assert_eq!(load(DraftKind::None, "", None).self_check, None);
 }

@@ -14,6 +14,7 @@ mod bindings;
 mod cases;
 mod cli;
 mod conversation;
+mod depth;
 mod engine;
 mod exactness;
 mod fp8;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use app::ipc::{AppError, MessageStatus, Role, Run, Settings, SpeculationChoice};
+use app::ipc::{AppError, ExactnessChoice, MessageStatus, Role, Run, Settings, SpeculationChoice};
 use app::store::{Ending, Error, Store};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use tempfile::TempDir;
@@ -25,7 +25,13 @@ fn run() -> Run {
     Run {
         model: "tiny".to_owned(),
         speculating: true,
+        state: "fixed".to_owned(),
+        sentence: "on: 2 drafts a round, as asked".to_owned(),
         reason: None,
+        exactness: ExactnessChoice::Fast,
+        exactness_sentence: "fast: here it is as exact as exact mode".to_owned(),
+        plain_rounds: 2,
+        drafted_per_round: vec![2, 2, 2],
         block_size: 3,
         wiring: Some("sglang".to_owned()),
         prompt_tokens: 20,

@@ -10,7 +10,10 @@ use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
 use crate::engine::{Acceptance, SamplingParams};
 use crate::family::{Drafter, Family, HeadLocation, LoadOptions, Target, wiring_place};
-use crate::generate::{Decoder, Drafted, Kept, Limits, Mtp, Plain, Round, SelfCheck, Sequence, chunk_ends, self_check};
+use crate::generate::{
+    Costs, Decoder, Depth, Drafted, Kept, Limits, Mtp, Plain, Round, SelfCheck, Sequence, calibrate, chunk_ends,
+    self_check,
+};
 use crate::nn::rows::RowPolicy;
 use crate::sampler::Sampler;
 use crate::{Error, Result};
@@ -92,8 +95,8 @@ pub struct StartRequest<'r> {
     pub turn_ends: &'r [u32],
     /// Whether to go on from what is kept of earlier prompts, and to keep this one.
     pub reuse: bool,
-    /// Tokens a round with the bonus; `None` decodes plainly.
-    pub block_size: Option<usize>,
+    /// Drafts a round; `None` decodes plainly.
+    pub depth: Option<Depth>,
     /// When a draft is kept.
     pub accept: Acceptance,
     /// One of [`Pair::wirings`] by name; `None` takes the first.
@@ -114,7 +117,7 @@ impl<'r> StartRequest<'r> {
             replay_rows: 1,
             turn_ends: &[],
             reuse: false,
-            block_size: None,
+            depth: None,
             accept: Acceptance::default(),
             wiring: None,
             limits,
@@ -148,6 +151,11 @@ pub trait Pair {
     /// # Errors
     /// What MLX says.
     fn self_check(&self, known: Option<&SelfCheck>) -> Result<(SelfCheck, Rc<RowPolicy>)>;
+    /// What target passes and draft steps cost here; `None` without a drafter. `most` is the largest block that counts.
+    ///
+    /// # Errors
+    /// What MLX says.
+    fn calibrate(&self, most: usize) -> Result<Option<Costs>>;
     /// Reads the prompt and returns the decoder, or `None` when stopped.
     ///
     /// # Errors
@@ -202,6 +210,11 @@ impl<F: Family> Pair for LoadedPair<F> {
         self_check(&self.target, known)
     }
 
+    fn calibrate(&self, most: usize) -> Result<Option<Costs>> {
+        let drafter = self.drafter.as_ref();
+        drafter.map(|d| calibrate(&self.target, d, most)).transpose()
+    }
+
     fn start<'a>(&'a self, sampler: &'a Sampler, request: StartRequest<'_>) -> Result<Option<Box<dyn Decoder + 'a>>> {
         let StartRequest {
             prompt,
@@ -209,7 +222,7 @@ impl<F: Family> Pair for LoadedPair<F> {
             replay_rows,
             turn_ends,
             reuse,
-            block_size,
+            depth,
             accept,
             wiring,
             limits,
@@ -218,8 +231,8 @@ impl<F: Family> Pair for LoadedPair<F> {
         self.check_ids(prompt)?;
         self.check_ids(replay)?;
         let (target, drafter) = (&self.target, self.drafter.as_ref());
-        let speculative = drafter.zip(block_size);
-        let wiring = match speculative {
+        let speculative = drafter.zip(depth);
+        let wiring = match &speculative {
             Some((drafter, _)) => Some(wiring_place(drafter.wirings(), wiring)?),
             None => None,
         };
@@ -271,13 +284,13 @@ impl<F: Family> Pair for LoadedPair<F> {
         let cache = std::mem::replace(&mut sequence.cache, Cache::new(0));
         let decoder = match speculative {
             None => Running::Plain(Plain::new(target, sampler, cache, &hidden, history, limits)?),
-            Some((drafter, block_size)) => {
+            Some((drafter, depth)) => {
                 let drafted = sequence.drafted.take();
                 let state = drafted
                     .ok_or_else(|| Error::backend("a sequence without its drafter"))?
                     .state;
                 let mtp = Mtp::new(
-                    target, drafter, sampler, cache, state, &hidden, history, block_size, limits, accept,
+                    target, drafter, sampler, cache, state, &hidden, history, depth, limits, accept,
                 )?;
                 Running::Mtp(Box::new(mtp))
             }

@@ -9,6 +9,7 @@ pub mod ipc;
 pub mod library;
 pub mod machine;
 pub mod offers;
+pub mod power;
 pub mod state;
 pub mod store;
 pub mod turn;

@@ -35,16 +35,21 @@ fn generate_answers_as_json() {
     );
     let fields = [
         "enabled",
+        "state",
+        "sentence",
         "reason",
         "exactness",
+        "exactness_sentence",
         "in_parts",
         "block_size",
         "accept",
         "rounds",
+        "plain_rounds",
         "drafted",
         "accepted",
         "acceptance_rate",
         "tokens_per_round",
+        "drafted_per_round",
         "accepted_per_round",
         "acceptance_by_position",
     ];

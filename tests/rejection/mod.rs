@@ -9,7 +9,7 @@ mod play;
 
 use mlx_rs::{Array, ops};
 use models::family::Target;
-use models::generate::{Decoder, Limits, Plain, sync_count};
+use models::generate::{Decoder, Depth, Limits, Plain, sync_count};
 use models::registry::StartRequest;
 use models::sampler::Sampler;
 use models::{
@@ -334,7 +334,7 @@ fn one_wait_a_round_and_none_a_draft_by_chance_too() {
         let before = sync_count();
         let mut progress = |_| std::ops::ControlFlow::Continue(());
         let request = StartRequest {
-            block_size: Some(5),
+            depth: Some(Depth::block(5)),
             accept: Acceptance::Rejection,
             ..StartRequest::new(&[11, 5, 93], limit(60), &mut progress)
         };

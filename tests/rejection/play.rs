@@ -2,7 +2,7 @@
 
 use mlx_rs::Array;
 use models::family::{Drafter, Target};
-use models::generate::{Decoder, Limits, Mtp, Round};
+use models::generate::{Decoder, Depth, Limits, Mtp, Round};
 use models::sampler::Sampler;
 use models::{Acceptance, Error, SamplingParams};
 
@@ -33,7 +33,7 @@ pub(super) fn rounds(
         state,
         &hidden.rows(1, 2).unwrap(),
         &PROMPT,
-        drafts + 1,
+        Depth::Fixed(drafts),
         limits,
         accept,
     )?;

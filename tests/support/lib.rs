@@ -13,7 +13,7 @@ use models::cache::Cache;
 use models::checkpoint::Checkpoint;
 use models::families::FAMILIES;
 use models::family::LoadOptions;
-use models::generate::{Decoder, Limits};
+use models::generate::{Decoder, Depth, Limits};
 use models::registry::{Entry, Pair, StartRequest};
 use models::{Acceptance, SamplingParams};
 
@@ -164,7 +164,7 @@ pub fn start<'a>(
     pair.start(
         sampler,
         StartRequest {
-            block_size,
+            depth: block_size.map(Depth::block),
             accept: Acceptance::Equality,
             wiring,
             ..StartRequest::new(prompt, limits, progress)

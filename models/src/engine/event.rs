@@ -77,30 +77,44 @@ pub struct GenerationStats {
 pub struct SpeculationStats {
     /// Whether the MTP decoder ran.
     pub enabled: bool,
-    /// Why it did not, why it ran to no avail, or why its figures mislead, in one sentence.
+    /// What it does at the moment, and why.
+    pub state: super::SpeculationState,
+    /// Why it did not run, why it ran to no avail, or why its figures mislead, in one sentence.
     pub reason: Option<String>,
     /// What it may do to the text.
     pub exactness: super::Exactness,
-    /// Tokens verified a round, bonus included; 1 when off.
+    /// Tokens verified a round, bonus included, as it is at the moment; 1 when off or parked.
     pub block_size: usize,
     /// When a draft was kept; `None` when off.
     pub accept: Option<super::Acceptance>,
     /// How the drafter was wired, where there is a choice. It changes how often drafts are right, never the text.
     pub wiring: Option<String>,
-    /// Rounds.
+    /// Rounds with drafts; all rounds when off.
     pub rounds: usize,
+    /// Rounds without drafts while it was on: parked, or a look at what plain steps cost. The first token is in none.
+    pub plain_rounds: usize,
     /// Tokens proposed.
     pub drafted: usize,
     /// Proposals kept.
     pub accepted: usize,
     /// `accepted / drafted`; 0 without drafts.
     pub acceptance_rate: f64,
-    /// Tokens by rounds, the prefill's first token apart; 1 when off.
+    /// Tokens by rounds of both kinds, the prefill's first token apart; 1 when off.
     pub tokens_per_round: f64,
-    /// Accepted drafts of each round, in order.
+    /// Drafts of each round that had any, in order; those behind the end of the text do not count.
+    pub drafted_per_round: Vec<usize>,
+    /// Accepted drafts of these rounds.
     pub accepted_per_round: Vec<usize>,
     /// For each draft position, first draft first: kept by proposed.
     pub acceptance_by_position: Vec<f64>,
+}
+
+impl SpeculationStats {
+    /// Whether every round asked for the same number of drafts.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.state, super::SpeculationState::Fixed { .. })
+    }
 }
 
 /// Why a generation ended.
@@ -175,6 +189,10 @@ pub struct Loaded {
     pub self_check: Option<super::SelfCheck>,
     /// What the self-check depends on: device, versions, checkpoint and type of the activations.
     pub check_key: String,
+    /// What target passes and draft steps cost here; `None` without a drafter or a calibration.
+    pub costs: Option<super::Costs>,
+    /// What they depend on: as the self-check, and the head and the machine's conditions.
+    pub costs_key: String,
     /// What is odd about the checkpoint but no reason to refuse it.
     pub warnings: Vec<String>,
 }

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use super::alarm::{Tail, poor_head};
-use super::{Acceptance, Exactness, GenerationStats, SpeculationStats};
+use super::speculating::Plan;
+use super::{Acceptance, Exactness, GenerationStats, SpeculationState, SpeculationStats};
 use crate::generate::Round;
 
 /// Counts rounds and times. Decode time runs from the first token to the last; reading the prompt is apart.
@@ -17,29 +18,22 @@ pub(super) struct Figures {
     exactness: Exactness,
     /// Tokens computed, an end token included.
     given: usize,
-    block_size: Option<usize>,
+    plan: Plan,
     accept: Acceptance,
     wiring: Option<String>,
-    reason: Option<String>,
     drafted: usize,
+    drafted_per_round: Vec<usize>,
     accepted_per_round: Vec<usize>,
     /// For each draft position: proposed and kept.
     positions: Vec<(usize, usize)>,
-    /// Tokens of the rounds that drafted.
-    round_tokens: usize,
+    /// Rounds without drafts, the first token's included.
     plain_rounds: usize,
     tail: Tail,
 }
 
 impl Figures {
     /// `start` is when the request came; reading the prompt starts now.
-    pub(super) fn new(
-        start: Instant,
-        prompt_tokens: usize,
-        block_size: Option<usize>,
-        reason: Option<String>,
-        exactness: Exactness,
-    ) -> Self {
+    pub(super) fn new(start: Instant, prompt_tokens: usize, plan: Plan, exactness: Exactness) -> Self {
         Self {
             start,
             prefill: Instant::now(),
@@ -49,14 +43,13 @@ impl Figures {
             cached_tokens: 0,
             exactness,
             given: 0,
-            block_size,
+            plan,
             accept: Acceptance::default(),
             wiring: None,
-            reason,
             drafted: 0,
+            drafted_per_round: Vec::new(),
             accepted_per_round: Vec::new(),
             positions: Vec::new(),
-            round_tokens: 0,
             plain_rounds: 0,
             tail: Tail::default(),
         }
@@ -93,8 +86,8 @@ impl Figures {
             return;
         }
         self.drafted += drafted;
+        self.drafted_per_round.push(drafted);
         self.accepted_per_round.push(accepted);
-        self.round_tokens += kept;
         if self.positions.len() < drafted {
             self.positions.resize(drafted, (0, 0));
         }
@@ -135,27 +128,36 @@ impl Figures {
     fn speculation(&self) -> SpeculationStats {
         let ratio = |a: usize, b: usize| if b == 0 { 0.0 } else { a as f64 / b as f64 };
         let accepted = self.accepted_per_round.iter().sum();
-        let enabled = self.block_size.is_some();
+        let state = self.plan.state();
+        let enabled = !matches!(self.plan, Plan::Plain(_));
+        let reason = match &state {
+            SpeculationState::Off | SpeculationState::Unavailable { .. } => Some(state.sentence()),
+            _ => self.alarm(),
+        };
+        let (rounds, plain_rounds) = if enabled {
+            (self.accepted_per_round.len(), self.plain_rounds.saturating_sub(1))
+        } else {
+            (self.plain_rounds, 0)
+        };
         SpeculationStats {
             enabled,
-            reason: self.reason.clone().or_else(|| self.alarm()),
+            reason,
+            block_size: state.depth() + 1,
+            state,
             exactness: self.exactness,
-            block_size: self.block_size.unwrap_or(1),
             accept: enabled.then_some(self.accept),
             wiring: self.wiring.clone(),
-            rounds: if enabled {
-                self.accepted_per_round.len()
-            } else {
-                self.plain_rounds
-            },
+            rounds,
+            plain_rounds,
             drafted: self.drafted,
             accepted,
             acceptance_rate: ratio(accepted, self.drafted),
             tokens_per_round: if enabled {
-                ratio(self.round_tokens, self.accepted_per_round.len())
+                ratio(self.given.saturating_sub(1), rounds + plain_rounds)
             } else {
                 1.0
             },
+            drafted_per_round: self.drafted_per_round.clone(),
             accepted_per_round: self.accepted_per_round.clone(),
             acceptance_by_position: self.positions.iter().map(|(p, k)| ratio(*k, *p)).collect(),
         }

@@ -10,11 +10,12 @@ use serde_json::{Map, Value};
 
 use super::turn::Ahead;
 use super::wiring::Wirings;
-use super::{ActivationDtype, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
+use super::{ActivationDtype, Calibration, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
 use crate::checkpoint::{Checkpoint, family_of, read_json_object};
 use crate::family::{HeadPlace, LoadOptions};
+use crate::generate::Controller;
 use crate::nn::ffi;
-use crate::nn::rows::RowPolicy;
+use crate::nn::rows::{self, RowPolicy};
 use crate::registry::{Entry, Pair};
 use crate::text::{ChatTemplate, EndTokens, GenerationDefaults, OutputFormat, Tokenizer};
 use crate::{Error, Result};
@@ -30,6 +31,8 @@ pub(super) struct Model {
     pub(super) policy: Rc<RowPolicy>,
     /// What to read while nothing is asked.
     pub(super) ahead: RefCell<Ahead>,
+    /// What automatic depth has learned, in exact mode and in fast mode.
+    pub(super) controllers: [RefCell<Option<Rc<RefCell<Controller>>>>; 2],
 }
 
 /// What turns text into ids and back.
@@ -147,11 +150,35 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         },
     };
     pair.keep(request.cache_bytes.unwrap_or_else(ffi::spare_memory));
+    let check_key = format!(
+        "{}, MLX {}, {} {}, {}, {:016x}",
+        ffi::device_model(),
+        ffi::version(),
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_VERSION"),
+        dtype_name(pair.dtype()),
+        checkpoint.fingerprint()
+    );
     let checked = match pair.block_size() {
-        Some(_) => Some(pair.self_check(request.self_check.as_ref())?),
+        Some(_) => Some(pair.self_check(request.measured.self_check(&check_key))?),
         None => None,
     };
     let (self_check, policy) = checked.unzip();
+    let policy = policy.unwrap_or_default();
+    let (costs_key, costs) = match (&request.calibration, &self_check, drafter) {
+        (Calibration::On { conditions }, Some(check), Some(head)) => {
+            let key = format!("{check_key}, head {:016x}, {conditions}", head.fingerprint());
+            let costs = match request.measured.costs(&key) {
+                Some(known) => Some(known.clone()),
+                None => {
+                    let _installed = rows::install(policy.clone());
+                    pair.calibrate(check.block)?
+                }
+            };
+            (key, costs)
+        }
+        _ => (String::new(), None),
+    };
     let text = TextParts::load(&request.target, &mut warnings)?;
     let defaults = defaults(&request.target, &mut warnings);
     let loaded = Loaded {
@@ -167,20 +194,16 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         memory_bytes: mlx_rs::memory::active_memory().unwrap_or_default() as u64,
         wirings: pair.wirings().iter().map(|name| (*name).to_owned()).collect(),
         self_check,
-        check_key: format!(
-            "{device}, MLX {}, {} {}, {}, {:016x}",
-            ffi::version(),
-            env!("CARGO_PKG_NAME"),
-            env!("CARGO_PKG_VERSION"),
-            dtype_name(pair.dtype()),
-            checkpoint.fingerprint()
-        ),
+        check_key,
+        costs,
+        costs_key,
         warnings,
     };
     Ok(Model {
         wirings: Wirings::new(pair.wirings(), &request.wirings),
-        policy: policy.unwrap_or_default(),
+        policy,
         ahead: RefCell::default(),
+        controllers: Default::default(),
         request: request.clone(),
         pair,
         text,

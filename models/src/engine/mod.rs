@@ -6,20 +6,24 @@ mod alarm;
 mod event;
 mod figures;
 mod loading;
+mod measured;
 mod request;
+mod speculating;
 mod turn;
 mod wiring;
 mod worker;
 
-pub use crate::generate::{OpVerdict, SelfCheck};
+pub use crate::generate::{ControllerState, Costs, OpVerdict, SelfCheck};
 pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
 };
+pub use measured::{Calibration, Measured};
 pub use request::{
     Acceptance, ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt,
     Role, SamplingParams, Speculation,
 };
 
+pub use speculating::{SpeculationState, exactness_sentence};
 pub use wiring::WiringTally;
 
 use std::sync::atomic::{AtomicBool, Ordering};

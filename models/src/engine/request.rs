@@ -15,8 +15,10 @@ pub struct LoadRequest {
     pub dtype: Option<ActivationDtype>,
     /// What was measured before of the drafter's wirings, if it has several.
     pub wirings: Vec<super::WiringTally>,
-    /// What the self-check found before for the same [`super::Loaded::check_key`]; without it the check runs.
-    pub self_check: Option<super::SelfCheck>,
+    /// What was measured before on this machine, so that it need not be again.
+    pub measured: super::Measured,
+    /// Whether costs are measured, for automatic depth.
+    pub calibration: super::Calibration,
     /// Bytes that conversations may hold between generations; without a number, a share of the memory there is.
     pub cache_bytes: Option<u64>,
 }
@@ -138,7 +140,8 @@ impl Default for SamplingParams {
 pub enum Speculation {
     /// Plain decoding.
     Off,
-    /// With the drafter's own default block size, if there is a drafter.
+    /// With as many drafts a round as give the most tokens a second, by what rounds cost and how often drafts are right;
+    /// with none where plain decoding is faster.
     #[default]
     Auto,
     /// With this block size, the bonus token included: 2..=16.

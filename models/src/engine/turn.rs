@@ -8,10 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::figures::Figures;
 use super::loading::{Model, TextParts};
-use super::{
-    DrafterState, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, MAX_BLOCK_SIZE, Message,
-    Prompt, RoundStats, Sink, Speculation,
-};
+use super::speculating::plan;
+use super::{Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Message, Prompt, RoundStats, Sink};
 use crate::family::wiring_place;
 use crate::generate::{Limits, Round};
 use crate::nn::rows::CHECKED_ROWS;
@@ -41,7 +39,7 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
         model.ahead.replace(Ahead::After(done));
     }
     let s = &generated.stats.speculation;
-    let is_default = model.pair.block_size() == Some(s.block_size);
+    let is_default = s.is_fixed() && model.pair.block_size() == Some(s.block_size);
     if let Some(wiring) = s.wiring.as_ref().filter(|_| is_default) {
         model.wirings.add(wiring, s.rounds, s.drafted, s.accepted);
     }
@@ -102,8 +100,10 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
             model.text.eos.clone()
         },
     };
-    let (block_size, reason) = speculation(model, request.speculation, request.exactness)?;
-    let mut figures = Figures::new(start, prompt.ids.len(), block_size, reason, request.exactness);
+    let sampler = model.pair.sampler(&request.sampling)?;
+    let accept = sampler.acceptance(request.accept);
+    let plan = plan(model, request, accept)?;
+    let depth = plan.depth();
     let _installed = rows::install(match request.exactness {
         Exactness::Exact => model.policy.clone(),
         Exactness::Fast => Rc::default(),
@@ -112,13 +112,12 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
         wiring_place(model.pair.wirings(), Some(name))?;
     }
     let wiring = match &request.wiring {
-        _ if block_size.is_none() => None,
+        _ if depth.is_none() => None,
         Some(name) => Some(name.clone()),
         None => model.wirings.choose(),
     };
+    let mut figures = Figures::new(start, prompt.ids.len(), plan, request.exactness);
     figures.wired(wiring.clone().filter(|_| model.wirings.is_open()));
-    let sampler = model.pair.sampler(&request.sampling)?;
-    let accept = sampler.acceptance(request.accept);
     figures.accepting(accept);
     let total = read;
     let mut cached = None;
@@ -138,7 +137,7 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
                 .map_or(1, |c| c.block.min(CHECKED_ROWS as usize)),
             turn_ends: &model.text.eos,
             reuse: !request.fresh,
-            block_size,
+            depth,
             accept,
             wiring: wiring.as_deref(),
             ..StartRequest::new(&prompt.ids, limits, &mut progress)
@@ -172,33 +171,6 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
             return Ok(reply.end(finish, figures));
         }
     }
-}
-
-/// The block size to decode with, or why it is plain.
-fn speculation(model: &Model, asked: Speculation, exactness: Exactness) -> Result<(Option<usize>, Option<String>)> {
-    if let Speculation::Block(size) = asked
-        && !(2..=MAX_BLOCK_SIZE).contains(&size)
-    {
-        return Err(Error::Usage {
-            message: format!("block size is {size}, but must be from 2 to {MAX_BLOCK_SIZE}"),
-        });
-    }
-    let exact_block = match (exactness, &model.loaded.self_check) {
-        (Exactness::Exact, Some(check)) => check.block,
-        _ => MAX_BLOCK_SIZE,
-    };
-    if exact_block < 2 && asked != Speculation::Off {
-        let reason = "on this device a block of tokens cannot be made to give the same text as single tokens, so exact \
-                      mode does not speculate; fast mode does";
-        return Ok((None, Some(reason.to_owned())));
-    }
-    let (size, reason) = match (asked, &model.loaded.drafter) {
-        (Speculation::Off, _) => (None, Some("speculation is switched off".to_owned())),
-        (_, DrafterState::Unavailable { reason }) => (None, Some(reason.clone())),
-        (Speculation::Auto, DrafterState::Ready { block_size, .. }) => (Some(*block_size), None),
-        (Speculation::Block(size), DrafterState::Ready { .. }) => (Some(size), None),
-    };
-    Ok((size.map(|s| s.min(exact_block)), reason))
 }
 
 /// What a next turn would start with: the conversation with this reply in it, up to where the person's words would be.

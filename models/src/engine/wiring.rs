@@ -41,6 +41,11 @@ impl Wirings {
         self.0.borrow().len() > 1
     }
 
+    /// Whether one of several was not tried for long enough.
+    pub(super) fn is_on_trial(&self) -> bool {
+        self.is_open() && self.0.borrow().iter().any(|t| t.rounds < TRIAL_ROUNDS)
+    }
+
     /// The one to use next: what was tried least while any was tried too little, then the best. The first among equals.
     pub(super) fn choose(&self) -> Option<String> {
         let tallies = self.0.borrow();

@@ -1,6 +1,7 @@
 //! How tokens come out. Knows the traits of a family, never a family.
 
 mod accept;
+mod calibrate;
 mod controller;
 mod mtp;
 mod plain;
@@ -8,8 +9,9 @@ mod prefill;
 mod self_check;
 
 pub use accept::{Verdict, accept};
+pub use calibrate::calibrate;
 pub use controller::{Controller, ControllerState, Costs, RoundOutcome};
-pub use mtp::Mtp;
+pub use mtp::{Depth, Mtp};
 pub use plain::Plain;
 pub use prefill::{Drafted, Kept, PREFILL_CHUNK, Sequence, chunk_ends};
 pub use self_check::{OpVerdict, SelfCheck, find_ways, self_check};

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use mlx_rs::{Array, Dtype, ops};
+use serde::{Deserialize, Serialize};
 
 use super::read_ids;
 use crate::cache::Cache;
@@ -17,7 +18,7 @@ use crate::nn::rows::{self, CHECKED_ROWS, Probe, Recorded, RowPolicy, Way};
 use crate::{Error, Result};
 
 /// How one operation of a checkpoint has to be run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpVerdict {
     /// The operation, its shapes and types.
     pub op: String,
@@ -51,7 +52,7 @@ impl OpVerdict {
 }
 
 /// What the check of a target found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfCheck {
     /// Each kind of operation once, by name.
     pub ops: Vec<OpVerdict>,

@@ -352,6 +352,33 @@ pub(crate) fn spare_memory() -> u64 {
     (limit.saturating_sub(used) / 4).min(4 * GIB)
 }
 
+/// Where MLX runs by default and on what, e.g. `metal Apple M1 Ultra`; without a model where none can be read.
+pub(crate) fn device_model() -> String {
+    let kind = device_name();
+    match model() {
+        Some(model) => format!("{kind} {model}"),
+        None => kind.to_owned(),
+    }
+}
+
+/// What MLX calls the default device.
+fn model() -> Option<String> {
+    // SAFETY: `device` and `info` are made and freed here. The text belongs to `info` and is copied before that is freed.
+    unsafe {
+        let mut device = mlx_sys::mlx_device_new();
+        let mut info = mlx_sys::mlx_device_info_new();
+        let mut text: *const c_char = std::ptr::null();
+        let found = mlx_sys::mlx_get_default_device(&mut device) == 0
+            && mlx_sys::mlx_device_info_get(&mut info, device) == 0
+            && mlx_sys::mlx_device_info_get_string(&mut text, info, c"device_name".as_ptr()) == 0
+            && !text.is_null();
+        let model = found.then(|| CStr::from_ptr(text).to_string_lossy().into_owned());
+        mlx_sys::mlx_device_info_free(info);
+        mlx_sys::mlx_device_free(device);
+        model.filter(|m| !m.is_empty())
+    }
+}
+
 /// Where MLX runs by default: `metal`, `cuda` or `cpu`.
 pub(crate) fn device_name() -> &'static str {
     init();

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use models::{
-    Acceptance, ActivationDtype, DraftKind, Engine, Exactness, FinishReason, GenerateRequest, Generated,
-    GenerationEvent, LoadRequest, Loaded, SamplingParams, Speculation,
+    Acceptance, ActivationDtype, Calibration, DraftKind, DrafterState, Engine, Exactness, FinishReason,
+    GenerateRequest, Generated, GenerationEvent, LoadRequest, Loaded, SamplingParams, Speculation, exactness_sentence,
 };
 
 use super::{INTERRUPTED, output, prompt::Source};
@@ -28,9 +28,10 @@ pub(super) struct Arguments {
     /// Which kind of drafter: whatever there is, an MTP head or nothing else, or none.
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     draft_kind: Kind,
-    /// Tokens verified a round, the target's own included; without it the drafter's default.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(2..=16))]
-    draft_block_size: Option<u8>,
+    /// Tokens verified a round, the target's own included: from 2 to 16, or `auto` for as many as pay by what is measured;
+    /// without it the drafter's default.
+    #[arg(long, value_name = "K", value_parser = block_size)]
+    draft_block_size: Option<BlockSize>,
     /// How the drafter is wired, where its model leaves a choice (`inspect` lists them); without it the engine chooses.
     #[arg(long, value_name = "NAME")]
     draft_wiring: Option<String>,
@@ -97,6 +98,20 @@ enum Kind {
     Auto,
     Mtp,
     None,
+}
+
+#[derive(Clone, Copy)]
+enum BlockSize {
+    Auto,
+    Fixed(u8),
+}
+
+fn block_size(text: &str) -> Result<BlockSize, String> {
+    match text.parse::<u8>() {
+        Ok(size) if (2..=16).contains(&size) => Ok(BlockSize::Fixed(size)),
+        _ if text == "auto" => Ok(BlockSize::Auto),
+        _ => Err("auto or a number from 2 to 16 is needed".to_owned()),
+    }
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -166,7 +181,12 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode, AppError> {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.failed.take().map_or(Ok(()), Err)?;
         progress.text.finish(&generated.reasoning, &generated.answer)?;
-        output::note(&output::figures(&run_of("", &generated.stats, seed)));
+        output::note(&output::figures(&run_of(
+            "",
+            loaded.self_check.as_ref(),
+            &generated.stats,
+            seed,
+        )));
     }
     Ok(if generated.finish == FinishReason::Cancelled {
         ExitCode::from(INTERRUPTED)
@@ -203,6 +223,12 @@ impl Arguments {
             drafter,
             draft_kind,
             dtype,
+            calibration: match self.draft_block_size {
+                Some(BlockSize::Auto) => Calibration::On {
+                    conditions: crate::power::power_mode(),
+                },
+                _ => Calibration::Off,
+            },
             ..LoadRequest::default()
         })
     }
@@ -226,8 +252,13 @@ impl Arguments {
             ignore_eos: self.ignore_eos,
             speculation: match (self.draft_kind, self.draft_block_size) {
                 (Kind::None, _) => Speculation::Off,
-                (_, Some(size)) => Speculation::Block(size.into()),
-                (_, None) => Speculation::Auto,
+                (_, Some(BlockSize::Fixed(size))) => Speculation::Block(size.into()),
+                (_, Some(BlockSize::Auto)) => Speculation::Auto,
+                // The head's own, so that one run can be told again.
+                (_, None) => match &loaded.drafter {
+                    DrafterState::Ready { block_size, .. } => Speculation::Block(*block_size),
+                    DrafterState::Unavailable { .. } => Speculation::Auto,
+                },
             },
             // Nothing comes after it that could go on from what was read.
             fresh: true,
@@ -298,16 +329,21 @@ fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
         },
         "speculation": {
             "enabled": speculation.enabled,
+            "state": speculation.state.name(),
+            "sentence": speculation.state.sentence(),
             "reason": speculation.reason,
             "exactness": speculation.exactness.as_str(),
+            "exactness_sentence": exactness_sentence(loaded.self_check.as_ref(), speculation.exactness),
             "in_parts": in_parts,
             "block_size": speculation.block_size,
             "accept": speculation.accept.map(Acceptance::as_str),
             "rounds": speculation.rounds,
+            "plain_rounds": speculation.plain_rounds,
             "drafted": speculation.drafted,
             "accepted": speculation.accepted,
             "acceptance_rate": speculation.acceptance_rate,
             "tokens_per_round": speculation.tokens_per_round,
+            "drafted_per_round": speculation.drafted_per_round,
             "accepted_per_round": speculation.accepted_per_round,
             "acceptance_by_position": speculation.acceptance_by_position,
         },

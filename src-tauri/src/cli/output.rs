@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use crate::ipc::{AppError, Run};
+use crate::ipc::{AppError, ExactnessChoice, Run};
 
 /// Writes a line to standard error; there is nobody to tell if that fails.
 pub(super) fn note(line: &str) {
@@ -108,8 +108,10 @@ pub(super) fn figures(run: &Run) -> String {
     ];
     if run.speculating {
         parts.push(format!("{:.2} tok/round", run.tokens_per_round));
-        parts.push(format!("{:.0} % accepted", 100.0 * run.acceptance_rate));
-        parts.push(format!("block {}", run.block_size));
+        if run.drafted > 0 {
+            parts.push(format!("{:.0} % accepted", 100.0 * run.acceptance_rate));
+        }
+        parts.push(run.sentence.clone());
         parts.extend(run.wiring.as_ref().map(|name| format!("wiring {name}")));
     }
     parts.push(format!("{:.2} s to first token", run.ttft_ms / 1000.0));
@@ -117,6 +119,9 @@ pub(super) fn figures(run: &Run) -> String {
         Some(reason) if run.speculating => parts.push(reason.to_owned()),
         Some(reason) => parts.push(format!("no speculation: {reason}")),
         None => {}
+    }
+    if run.exactness == ExactnessChoice::Fast {
+        parts.push(run.exactness_sentence.clone());
     }
     parts.push(format!("seed {}", run.seed));
     parts.join(" · ")

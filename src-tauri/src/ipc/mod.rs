@@ -25,11 +25,14 @@ pub fn bindings() -> String {
         declare::<MessageStatus>(&config),
         declare::<Message>(&config),
         declare::<SpeculationChoice>(&config),
+        declare::<ExactnessChoice>(&config),
         declare::<Run>(&config),
         declare::<TurnOptions>(&config),
         declare::<TurnEvent>(&config),
         declare::<LocalModel>(&config),
         declare::<ModelStatus>(&config),
+        declare::<Speculating>(&config),
+        declare::<RowCost>(&config),
         declare::<SamplingDefaults>(&config),
         declare::<Settings>(&config),
         declare::<Verdict>(&config),
@@ -158,7 +161,7 @@ pub struct Message {
 pub enum SpeculationChoice {
     /// Plain decoding.
     Off,
-    /// The drafter's own block size.
+    /// As many drafts a round as pay, by what was measured.
     Auto,
     /// A fixed block size.
     #[serde(rename_all = "camelCase")]
@@ -166,6 +169,34 @@ pub enum SpeculationChoice {
         /// 2..=16, bonus included.
         size: u32,
     },
+}
+
+/// What speculation may do to the text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum ExactnessChoice {
+    /// Nothing.
+    #[default]
+    Exact,
+    /// Change it now and then, for speed.
+    Fast,
+}
+
+impl ExactnessChoice {
+    /// As it is stored.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Fast => "fast",
+        }
+    }
+
+    /// From how it is stored.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        if text == "fast" { Self::Fast } else { Self::Exact }
+    }
 }
 
 /// Figures of one generation: what the engine did, not what was asked for.
@@ -176,9 +207,17 @@ pub struct Run {
     pub model: String,
     /// Whether the MTP decoder ran.
     pub speculating: bool,
+    /// `off`, `unavailable`, `fixed`, `on`, `parked` or `probing`; empty for replies of earlier versions.
+    pub state: String,
+    /// The state in one plain sentence, with its numbers.
+    pub sentence: String,
     /// Why it did not, or why it ran to no avail.
     pub reason: Option<String>,
-    /// Tokens verified a round, bonus included; 1 when off.
+    /// What speculation may have done to the text.
+    pub exactness: ExactnessChoice,
+    /// What that rests on, in one plain sentence.
+    pub exactness_sentence: String,
+    /// Tokens verified a round, bonus included, as it was last; 1 when off or parked.
     pub block_size: u32,
     /// How the drafter was wired, where there is a choice.
     pub wiring: Option<String>,
@@ -194,8 +233,10 @@ pub struct Run {
     pub decode_ms: f64,
     /// Decode rate, prefill apart.
     pub tokens_per_second: f64,
-    /// Rounds.
+    /// Rounds with drafts; all rounds when off.
     pub rounds: u32,
+    /// Rounds without drafts while it was on.
+    pub plain_rounds: u32,
     /// Drafts proposed.
     pub drafted: u32,
     /// Drafts kept.
@@ -206,8 +247,10 @@ pub struct Run {
     pub tokens_per_round: f64,
     /// For each draft position: kept by proposed.
     pub acceptance_by_position: Vec<f64>,
-    /// Accepted drafts of each round, in order.
+    /// Accepted drafts of each round with drafts, in order.
     pub accepted_per_round: Vec<u32>,
+    /// Drafts of each of these rounds; empty for replies of earlier versions, whose rounds had `block_size - 1`.
+    pub drafted_per_round: Vec<u32>,
     /// The seed that reproduces it. Below 2^53.
     pub seed: f64,
 }
@@ -218,6 +261,9 @@ pub struct Run {
 pub struct TurnOptions {
     /// Speculation for this reply.
     pub speculation: SpeculationChoice,
+    /// What it may do to the text.
+    #[serde(default)]
+    pub exactness: ExactnessChoice,
     /// 0 is greedy; without a value the model's default.
     pub temperature: Option<f64>,
     /// Without a value the model's default.
@@ -319,8 +365,20 @@ pub enum ModelStatus {
         family: String,
         /// Whether it can speculate.
         can_speculate: bool,
-        /// Where the head was found, or why there is none.
+        /// Whether there is a head, and whether it fits.
+        speculating: Speculating,
+        /// Where the head was found, or why there is none that can be used.
         speculation_note: String,
+        /// What exact mode rests on here, in one plain sentence.
+        exactness_note: String,
+        /// Operations that exact mode runs row by row here.
+        in_parts: Vec<String>,
+        /// Tokens of the largest block that is exact here.
+        exact_block: u32,
+        /// What target passes cost here, by rows; empty where it was not measured.
+        costs: Vec<RowCost>,
+        /// One draft step, in milliseconds, where it was measured.
+        draft_ms: Option<f64>,
         /// The drafter's default block size; 1 without one.
         default_block_size: u32,
         /// Tokens the context holds.
@@ -345,6 +403,30 @@ pub enum ModelStatus {
         /// Why.
         error: AppError,
     },
+}
+
+/// Whether a loaded model can speculate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum Speculating {
+    /// It can.
+    Ready,
+    /// There is no head.
+    Unavailable,
+    /// The head that was asked for belongs to another model.
+    Mismatch,
+}
+
+/// What a target pass costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RowCost {
+    /// Tokens it runs.
+    pub rows: u32,
+    /// Milliseconds.
+    pub ms: f64,
+    /// In passes of one token.
+    pub ratio: f64,
 }
 
 /// A checkpoint's sampling defaults.
@@ -383,6 +465,7 @@ impl Default for TurnOptions {
     fn default() -> Self {
         Self {
             speculation: SpeculationChoice::Auto,
+            exactness: ExactnessChoice::Exact,
             temperature: None,
             top_p: None,
             top_k: None,

@@ -7,15 +7,17 @@ mod local;
 mod pairs;
 mod places;
 mod shelf;
+mod status;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use models::{DrafterState, Engine, LoadRequest, Loaded};
+use models::{Calibration, Engine, LoadRequest, Loaded};
 use tokio::sync::{Mutex, watch};
 
 use crate::error::Error;
-use crate::ipc::{AppError, Deletion, LocalModel, ModelStatus, SamplingDefaults, ShelfView, Shelved};
+use crate::ipc::{AppError, Deletion, LocalModel, ModelStatus, ShelfView, Shelved};
+use crate::power::power_mode;
 use crate::store::Store;
 
 pub use find::Place;
@@ -46,6 +48,8 @@ pub struct Ready {
     pub model: LocalModel,
     /// What the engine says.
     pub loaded: Loaded,
+    /// Why the drafter that was asked for is not there: it belongs to another model.
+    pub mismatch: Option<AppError>,
 }
 
 #[derive(Debug, Clone)]
@@ -265,22 +269,41 @@ impl Library {
     async fn run_load(&self, model: LocalModel) -> Result<(), AppError> {
         let _one_at_a_time = self.loading.lock().await;
         self.set_loading(&model);
-        let engine = self.engine.clone();
-        // Nothing known is no reason not to load: the wirings are then tried anew.
+        // Nothing known is no reason not to load: it is then measured and tried anew.
         let known = self.store.wirings(&model.path, model.drafter_path.as_deref()).await;
         let request = LoadRequest {
             target: PathBuf::from(&model.path),
             drafter: model.drafter_path.as_ref().map(PathBuf::from),
             wirings: known.unwrap_or_default(),
+            measured: self.store.measured().await.unwrap_or_default(),
+            calibration: Calibration::On {
+                conditions: tokio::task::spawn_blocking(power_mode).await.unwrap_or_default(),
+            },
             ..LoadRequest::default()
         };
-        let loaded = tokio::task::spawn_blocking(move || engine.load(request))
-            .await
-            .map_err(Error::from)
-            .and_then(|loaded| loaded.map_err(Error::from));
+        let mut mismatch = None;
+        let loaded = match self.load_in_engine(request.clone()).await {
+            // The model can chat all the same, and says why it is slower.
+            Err(Error::Engine(error @ models::Error::PairMismatch { .. })) if request.drafter.is_some() => {
+                mismatch = Some(AppError::from(Error::Engine(error)));
+                let alone = LoadRequest {
+                    drafter: None,
+                    ..request
+                };
+                self.load_in_engine(alone).await
+            }
+            loaded => loaded,
+        };
         match loaded {
             Ok(loaded) => {
-                self.state.send_replace(State::Ready(Arc::new(Ready { model, loaded })));
+                // Without it the next load measures again.
+                let _ = self.store.keep_measured(&loaded).await;
+                let ready = Ready {
+                    model,
+                    loaded,
+                    mismatch,
+                };
+                self.state.send_replace(State::Ready(Arc::new(ready)));
                 Ok(())
             }
             Err(error) => {
@@ -290,48 +313,9 @@ impl Library {
             }
         }
     }
-}
 
-impl From<&State> for ModelStatus {
-    fn from(state: &State) -> Self {
-        match state {
-            State::None => ModelStatus::None,
-            State::Loading(model) => ModelStatus::Loading { model: model.clone() },
-            State::Failed(model, error) => ModelStatus::Failed {
-                model: model.clone(),
-                error: error.clone(),
-            },
-            State::Ready(ready) => {
-                let Ready { model, loaded } = &**ready;
-                let (can_speculate, speculation_note, block_size) = match &loaded.drafter {
-                    DrafterState::Ready { source, block_size } => (true, source.clone(), *block_size),
-                    DrafterState::Unavailable { reason } => (false, reason.clone(), 1),
-                };
-                ModelStatus::Ready {
-                    model: model.clone(),
-                    family: loaded.family.clone(),
-                    can_speculate,
-                    speculation_note,
-                    default_block_size: crate::turn::count(block_size),
-                    context: crate::turn::count(loaded.context),
-                    device: loaded.device.to_owned(),
-                    dtype: loaded.dtype.to_owned(),
-                    load_ms: loaded.load_ms,
-                    memory_bytes: loaded.memory_bytes as f64,
-                    warnings: loaded.warnings.clone(),
-                    defaults: SamplingDefaults {
-                        temperature: as_written(loaded.defaults.temperature),
-                        top_p: as_written(loaded.defaults.top_p),
-                        top_k: crate::turn::count(loaded.defaults.top_k),
-                        min_p: as_written(loaded.defaults.min_p),
-                    },
-                }
-            }
-        }
+    async fn load_in_engine(&self, request: LoadRequest) -> Result<Loaded, Error> {
+        let engine = self.engine.clone();
+        Ok(tokio::task::spawn_blocking(move || engine.load(request)).await??)
     }
-}
-
-/// 0.7 stays 0.7 and does not become 0.699999988079071.
-fn as_written(value: f32) -> f64 {
-    value.to_string().parse().unwrap_or_else(|_| value.into())
 }

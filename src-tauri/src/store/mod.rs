@@ -3,6 +3,7 @@
 
 mod chats;
 mod error;
+mod measured;
 mod messages;
 mod owner;
 mod runs;

@@ -1,14 +1,15 @@
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 
 use super::{Result, messages::json};
-use crate::ipc::Run;
+use crate::ipc::{ExactnessChoice, Run};
 
 pub(super) async fn insert(db: &mut SqliteConnection, message_id: i32, run: &Run) -> Result<()> {
     sqlx::query(
         "INSERT OR REPLACE INTO runs (message_id, model, speculating, reason, block_size, prompt_tokens, tokens, \
          prefill_ms, ttft_ms, decode_ms, tokens_per_second, rounds, drafted, accepted, acceptance_rate, \
-         tokens_per_round, acceptance_by_position, accepted_per_round, seed, wiring) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         tokens_per_round, acceptance_by_position, accepted_per_round, seed, wiring, state, sentence, exactness, \
+         exactness_sentence, plain_rounds, drafted_per_round) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(message_id)
     .bind(&run.model)
@@ -30,6 +31,12 @@ pub(super) async fn insert(db: &mut SqliteConnection, message_id: i32, run: &Run
     .bind(serde_json::json!(run.accepted_per_round).to_string())
     .bind(run.seed as i64)
     .bind(&run.wiring)
+    .bind(&run.state)
+    .bind(&run.sentence)
+    .bind(run.exactness.as_str())
+    .bind(&run.exactness_sentence)
+    .bind(run.plain_rounds)
+    .bind(serde_json::json!(run.drafted_per_round).to_string())
     .execute(db)
     .await?;
     Ok(())
@@ -56,5 +63,11 @@ pub(super) fn read(row: &SqliteRow) -> Result<Run> {
         acceptance_by_position: json(row.try_get("acceptance_by_position")?)?,
         accepted_per_round: json(row.try_get("accepted_per_round")?)?,
         seed: row.try_get::<i64, _>("seed")? as f64,
+        state: row.try_get("state")?,
+        sentence: row.try_get("sentence")?,
+        exactness: ExactnessChoice::read(row.try_get("exactness")?),
+        exactness_sentence: row.try_get("exactness_sentence")?,
+        plain_rounds: row.try_get("plain_rounds")?,
+        drafted_per_round: json(row.try_get("drafted_per_round")?)?,
     })
 }

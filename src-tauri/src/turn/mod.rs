@@ -175,7 +175,11 @@ impl Turns {
         relay: &mut Relay,
     ) -> Ending {
         let request = request::build(&begun.history, options, &ready.loaded.defaults);
-        relay.describe(ready.model.name.clone(), request.sampling.seed);
+        relay.describe(
+            ready.model.name.clone(),
+            ready.loaded.self_check.clone(),
+            request.sampling.seed,
+        );
         let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
         let sink = move |event| {
             // The text of the round in which the stop is seen is kept.
@@ -195,7 +199,9 @@ impl Turns {
                 let ending = relay.ending(status, None);
                 // Block sizes do not compare.
                 let is_default = |run: &&Run| match &ready.loaded.drafter {
-                    DrafterState::Ready { block_size, .. } => run.block_size == count(*block_size),
+                    DrafterState::Ready { block_size, .. } => {
+                        run.state == "fixed" && run.block_size == count(*block_size)
+                    }
                     DrafterState::Unavailable { .. } => false,
                 };
                 if let Some(run) = ending.run.as_ref().filter(is_default) {

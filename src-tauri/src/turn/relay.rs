@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use models::{Generated, GenerationEvent, GenerationStats};
+use models::{Generated, GenerationEvent, GenerationStats, SelfCheck};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
@@ -46,6 +46,7 @@ pub(super) struct Relay {
     message_id: i32,
     listener: Option<Listener>,
     model: String,
+    check: Option<SelfCheck>,
     seed: u64,
     answer: Text,
     reasoning: Text,
@@ -62,6 +63,7 @@ impl Relay {
             message_id,
             listener: Some(listener),
             model: String::new(),
+            check: None,
             seed: 0,
             answer: Text::default(),
             reasoning: Text::default(),
@@ -72,9 +74,10 @@ impl Relay {
         }
     }
 
-    /// Which model runs with which seed, for the figures.
-    pub(super) fn describe(&mut self, model: String, seed: u64) {
+    /// Which model runs with which seed, and how exact it is, for the figures.
+    pub(super) fn describe(&mut self, model: String, check: Option<SelfCheck>, seed: u64) {
         self.model = model;
+        self.check = check;
         self.seed = seed;
     }
 
@@ -175,7 +178,9 @@ impl Relay {
     }
 
     fn figures(&self) -> Option<Run> {
-        self.stats.as_ref().map(|stats| run_of(&self.model, stats, self.seed))
+        self.stats
+            .as_ref()
+            .map(|stats| run_of(&self.model, self.check.as_ref(), stats, self.seed))
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use models::{GenerateRequest, GenerationStats, MAX_BLOCK_SIZE, Prompt, SamplingParams, Speculation};
+use models::{
+    Exactness, GenerateRequest, GenerationStats, MAX_BLOCK_SIZE, Prompt, SamplingParams, SelfCheck, Speculation,
+    exactness_sentence,
+};
 
 use crate::error::Error;
-use crate::ipc::{Message, MessageStatus, Role, Run, SpeculationChoice, TurnOptions};
+use crate::ipc::{ExactnessChoice, Message, MessageStatus, Role, Run, SpeculationChoice, TurnOptions};
 
 /// Seeds pass through JavaScript numbers, which are exact below this.
 const SEED_LIMIT: u64 = 1 << 53;
@@ -56,6 +59,10 @@ pub(super) fn build(history: &[Message], options: &TurnOptions, defaults: &Sampl
         sampling: sampling(options, defaults),
         max_tokens: options.max_tokens.map(|tokens| tokens as usize),
         speculation: speculation(options.speculation),
+        exactness: match options.exactness {
+            ExactnessChoice::Exact => Exactness::Exact,
+            ExactnessChoice::Fast => Exactness::Fast,
+        },
         thinking: options.thinking,
         ..GenerateRequest::new(Prompt::Messages(messages))
     }
@@ -92,12 +99,19 @@ pub fn fresh_seed() -> u64 {
 
 /// Figures as the window shows and the store keeps them.
 #[must_use]
-pub fn run_of(model: &str, stats: &GenerationStats, seed: u64) -> Run {
+pub fn run_of(model: &str, check: Option<&SelfCheck>, stats: &GenerationStats, seed: u64) -> Run {
     let speculation = &stats.speculation;
     Run {
         model: model.to_owned(),
         speculating: speculation.enabled,
+        state: speculation.state.name().to_owned(),
+        sentence: speculation.state.sentence(),
         reason: speculation.reason.clone(),
+        exactness: match speculation.exactness {
+            Exactness::Exact => ExactnessChoice::Exact,
+            Exactness::Fast => ExactnessChoice::Fast,
+        },
+        exactness_sentence: exactness_sentence(check, speculation.exactness),
         block_size: count(speculation.block_size),
         wiring: speculation.wiring.clone(),
         prompt_tokens: count(stats.prompt_tokens),
@@ -107,12 +121,14 @@ pub fn run_of(model: &str, stats: &GenerationStats, seed: u64) -> Run {
         decode_ms: finite(stats.decode_ms),
         tokens_per_second: finite(stats.decode_tokens_per_second),
         rounds: count(speculation.rounds),
+        plain_rounds: count(speculation.plain_rounds),
         drafted: count(speculation.drafted),
         accepted: count(speculation.accepted),
         acceptance_rate: finite(speculation.acceptance_rate),
         tokens_per_round: finite(speculation.tokens_per_round),
         acceptance_by_position: speculation.acceptance_by_position.iter().copied().map(finite).collect(),
         accepted_per_round: speculation.accepted_per_round.iter().copied().map(count).collect(),
+        drafted_per_round: speculation.drafted_per_round.iter().copied().map(count).collect(),
         seed: seed as f64,
     }
 }

@@ -17,10 +17,12 @@ export interface Column {
 }
 
 /**
- * Drafts proposed in round `index`. All rounds propose a full block but the last, which may be cut short by
- * the token limit; the engine's total tells by how much.
+ * Drafts proposed in round `index`. Where the figures do not tell (replies of earlier versions), all rounds proposed
+ * a full block but the last, which may have been cut short by the token limit; the total tells by how much.
  */
 function proposed(run: Run, index: number): number {
+  const told = run.draftedPerRound[index];
+  if (told !== undefined) return told;
   const full = Math.max(0, run.blockSize - 1);
   if (index < run.acceptedPerRound.length - 1) return full;
   const rest = run.drafted - full * (run.acceptedPerRound.length - 1);
@@ -29,7 +31,7 @@ function proposed(run: Run, index: number): number {
 
 /** At most `most` columns, each of the same number of rounds (the last may hold fewer). */
 export function columns(run: Run, most: number): Column[] {
-  const depth = Math.max(0, run.blockSize - 1);
+  const depth = deepest(run);
   const total = run.acceptedPerRound.length;
   if (depth === 0 || total === 0 || most < 1) return [];
   const per = Math.ceil(total / most);
@@ -56,5 +58,9 @@ export function columns(run: Run, most: number): Column[] {
   }
   return out;
 }
+
+/** Most drafts of any round. */
+export const deepest = (run: Run): number =>
+  run.draftedPerRound.length > 0 ? run.draftedPerRound.reduce((a, b) => Math.max(a, b), 0) : Math.max(0, run.blockSize - 1);
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);

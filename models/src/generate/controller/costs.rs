@@ -1,7 +1,9 @@
 //! What a round costs by depth: measured once by calibration, then followed while generating.
 
+use serde::{Deserialize, Serialize};
+
 /// What calibration measured on this machine for this pair.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// Rows of a target pass and how long it takes, in milliseconds; usually 1, 2, 3, 4 and 8 rows.
     pub verify_ms: Vec<(usize, f64)>,

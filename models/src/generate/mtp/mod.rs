@@ -2,9 +2,17 @@
 //!
 //! A round is queued as one graph: the draft chain, which never leaves the device, the verify pass and the target's
 //! choices. Reading drafts and choices together is the round's only wait. The next round is queued before this one's
-//! tokens are handed out.
+//! tokens are handed out. Where drafts do not pay, rounds are plain steps, queued as in plain decoding.
+
+mod pace;
+mod parked;
+
+pub use pace::Depth;
 
 use mlx_rs::{Array, ops, transforms};
+
+use pace::Pace;
+use parked::{Lag, Step};
 
 use super::{Decoder, Limits, Round, accept, read_ids};
 use crate::cache::Cache;
@@ -22,9 +30,10 @@ pub struct Mtp<'a, T: Target, D: Drafter<T>> {
     /// `None` only while a commit is under way or after one failed.
     state: Option<D::State>,
     limits: Limits,
-    /// Tokens a round, bonus included.
-    block_size: usize,
+    pace: Pace,
     accept: Acceptance,
+    /// Pairs that the drafter has not seen.
+    lag: Lag,
     /// Occurrences up to and with the bonus.
     counts: Counts,
     /// Position of the token after the bonus.
@@ -39,6 +48,8 @@ enum Next<C> {
     First(Array),
     /// A round.
     Round(Box<Pending<C>>),
+    /// A round without drafts.
+    Plain(Box<Step>),
     /// Nothing: the end is reached.
     Nothing,
 }
@@ -62,16 +73,17 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         drafter: &'a D,
         sampler: &'a Sampler,
         cache: Cache,
-        mut state: D::State,
+        state: D::State,
         hidden: &Hidden,
         prompt: &[u32],
-        block_size: usize,
+        depth: Depth,
         limits: Limits,
         accept: Acceptance,
     ) -> Result<Self> {
         let counts = sampler.count(prompt);
         let (id, good) = sampler.choose(&target.logits(hidden)?, prompt.len(), &counts)?;
-        drafter.absorb(target, &mut state, &id, hidden)?;
+        let mut lag = Lag::default();
+        lag.push(&id, hidden);
         let first = ops::concatenate(&[&id, &good], 1)?;
         transforms::async_eval([&first])?;
         let counts = sampler.add(&counts, &id)?;
@@ -82,8 +94,9 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             cache,
             state: Some(state),
             limits,
-            block_size,
+            pace: Pace::new(depth),
             accept: sampler.acceptance(accept),
+            lag,
             counts,
             position: prompt.len() + 1,
             given: 0,
@@ -91,14 +104,20 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         })
     }
 
-    /// Queues draft and verify after `bonus` `[1, 1]`. A round never drafts more than may still be given out.
+    /// Queues the round after `bonus` `[1, 1]`. A round never drafts more than may still be given out.
     fn queue(&mut self, bonus: &Array) -> Result<()> {
         let remaining = self.limits.max_tokens.saturating_sub(self.given);
-        let drafts = (self.block_size - 1).min(remaining);
-        if drafts == 0 {
-            self.next = Next::Nothing;
-            return Ok(());
-        }
+        self.next = match self.pace.depth().min(remaining) {
+            _ if remaining == 0 => Next::Nothing,
+            0 => Next::Plain(Box::new(self.step(bonus, self.position, &self.counts.clone())?)),
+            drafts => Next::Round(Box::new(self.speculate(bonus, drafts)?)),
+        };
+        Ok(())
+    }
+
+    /// Queues draft and verify.
+    fn speculate(&mut self, bonus: &Array, drafts: usize) -> Result<Pending<T::Capture>> {
+        self.catch_up()?;
         let state = self
             .state
             .as_mut()
@@ -130,12 +149,11 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         let packed = ops::concatenate(&[proposed, choices, flags], 1)?;
         let extra = self.drafter.arrays(state);
         transforms::async_eval(std::iter::once(&packed).chain(self.cache.arrays()).chain(extra))?;
-        self.next = Next::Round(Box::new(Pending {
+        Ok(Pending {
             verified,
             drafts,
             packed,
-        }));
-        Ok(())
+        })
     }
 
     fn first(&mut self, first: &Array) -> Result<Round> {
@@ -144,6 +162,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         self.given = 1;
         self.queue(&bonus)?;
         let read = read_ids(first)?;
+        self.pace.lap();
         let &[token, good] = read.as_slice() else {
             return Err(Error::backend("a token has no id"));
         };
@@ -165,6 +184,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     fn round(&mut self, pending: &Pending<T::Capture>) -> Result<Round> {
         let k = pending.drafts;
         let read = read_ids(&pending.packed)?;
+        let duration_ms = self.pace.lap();
         let (drafts, rest) = read
             .split_at_checked(k)
             .ok_or_else(|| Error::backend("a round lacks drafts"))?;
@@ -190,6 +210,9 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         );
         self.given += keep;
         self.position += keep;
+        // Where the text ends, drafts behind the end were neither right nor wrong.
+        let judged = if verdict.accepted < keep { k } else { keep };
+        self.pace.record(judged, verdict.accepted, duration_ms);
         if self.counts.is_some() {
             for token in &verdict.tokens {
                 self.counts = self.sampler.add(&self.counts, &Array::from_slice(&[*token], &[1, 1]))?;
@@ -213,8 +236,10 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
 
     /// Undoes a round that was queued and is not wanted.
     fn drop_queued(&mut self) -> Result<()> {
-        if let Next::Round(pending) = std::mem::replace(&mut self.next, Next::Nothing) {
-            self.target.rewind(&mut self.cache, &pending.verified, 0)?;
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Round(pending) => self.target.rewind(&mut self.cache, &pending.verified, 0)?,
+            Next::Plain(step) => self.cache.restore(step.before()),
+            Next::First(_) | Next::Nothing => {}
         }
         Ok(())
     }
@@ -225,11 +250,15 @@ impl<T: Target, D: Drafter<T>> Decoder for Mtp<'_, T, D> {
         if self.given >= self.limits.max_tokens {
             return Ok(None);
         }
-        match std::mem::replace(&mut self.next, Next::Nothing) {
-            Next::First(first) => self.first(&first).map(Some),
-            Next::Round(pending) => self.round(&pending).map(Some),
-            Next::Nothing => Ok(None),
-        }
+        self.pace.enter();
+        let round = match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::First(first) => self.first(&first)?,
+            Next::Round(pending) => self.round(&pending)?,
+            Next::Plain(step) => self.plain(*step)?,
+            Next::Nothing => return Ok(None),
+        };
+        self.pace.leave();
+        Ok(Some(round))
     }
 
     fn finish(&mut self) -> Result<Cache> {
