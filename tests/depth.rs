@@ -94,11 +94,11 @@ fn no_schedule_changes_a_token_or_a_cache() {
         };
         let mut seen = (0, 0);
         for sampling in [greedy(), with_penalties] {
-            let plain = run(pair.as_ref(), &prompt, None, &sampling, 200);
+            let plain = run(pair.as_ref(), &prompt, None, &sampling, 130);
             for (name, controller) in controllers() {
                 // Twice with one controller: the second starts with what the first taught it.
                 for turn in 0..2 {
-                    let ran = automatic(pair.as_ref(), &prompt, &controller, &sampling, 200);
+                    let ran = automatic(pair.as_ref(), &prompt, &controller, &sampling, 130);
                     let what = format!("{} {name} {turn}", family.name);
                     assert_eq!(ran.tokens, plain.tokens, "{what}");
                     assert_eq!(cache_difference(&ran.cache, &plain.cache), None, "{what}");
@@ -164,7 +164,7 @@ fn drafts_after_a_long_parked_stretch_are_as_good_as_before() {
         .unwrap()
         .encode(text)
         .unwrap();
-    let fixed = run(pair.as_ref(), &prompt, Some(3), &greedy(), 400);
+    let fixed = run(pair.as_ref(), &prompt, Some(3), &greedy(), 160);
     let share = |accepted: usize, drafted: usize| accepted as f64 / drafted as f64;
     let usual = share(fixed.accepted.iter().sum(), fixed.drafted.iter().sum());
     let parked = Rc::new(RefCell::new(Controller::new(
@@ -174,7 +174,7 @@ fn drafts_after_a_long_parked_stretch_are_as_good_as_before() {
     )));
     let (mut accepted, mut drafted, mut plain) = (0, 0, 0);
     for _ in 0..3 {
-        let ran = automatic(pair.as_ref(), &prompt, &parked, &greedy(), 400);
+        let ran = automatic(pair.as_ref(), &prompt, &parked, &greedy(), 160);
         assert_eq!(ran.tokens, fixed.tokens);
         accepted += ran.accepted;
         drafted += ran.drafted;
@@ -260,7 +260,7 @@ fn the_engine_measures_once_and_says_what_it_does() {
     assert_eq!((fixed.block_size, fixed.plain_rounds), (5, 0));
     // The text hangs on the drafts then, so their number may not hang on the clock.
     let by_chance = generate(Speculation::Auto, Exactness::Exact, Acceptance::Rejection);
-    assert_eq!((by_chance.state.name(), by_chance.block_size), ("fixed", 4));
+    assert_eq!((by_chance.state.name(), by_chance.block_size), ("fixed", 3));
     assert_eq!(
         generate(Speculation::Off, Exactness::Exact, Acceptance::Equality).state,
         SpeculationState::Off

@@ -17,6 +17,7 @@ mod conversation;
 mod depth;
 mod engine;
 mod exactness;
+mod faults;
 mod fp8;
 mod heads;
 mod hub;

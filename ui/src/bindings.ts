@@ -112,6 +112,11 @@ export type SpeculationChoice = { "mode": "off" } | { "mode": "auto" } | { "mode
 size: number, };
 
 /**
+ * What speculation may do to the text.
+ */
+export type ExactnessChoice = "exact" | "fast";
+
+/**
  * Figures of one generation: what the engine did, not what was asked for.
  */
 export type Run = { 
@@ -124,11 +129,27 @@ model: string,
  */
 speculating: boolean, 
 /**
+ * `off`, `unavailable`, `fixed`, `on`, `parked` or `probing`; empty for replies of earlier versions.
+ */
+state: string, 
+/**
+ * The state in one plain sentence, with its numbers.
+ */
+sentence: string, 
+/**
  * Why it did not, or why it ran to no avail.
  */
 reason: string | null, 
 /**
- * Tokens verified a round, bonus included; 1 when off.
+ * What speculation may have done to the text.
+ */
+exactness: ExactnessChoice, 
+/**
+ * What that rests on, in one plain sentence.
+ */
+exactnessSentence: string, 
+/**
+ * Tokens verified a round, bonus included, as it was last; 1 when off or parked.
  */
 blockSize: number, 
 /**
@@ -160,9 +181,13 @@ decodeMs: number,
  */
 tokensPerSecond: number, 
 /**
- * Rounds.
+ * Rounds with drafts; all rounds when off.
  */
 rounds: number, 
+/**
+ * Rounds without drafts while it was on.
+ */
+plainRounds: number, 
 /**
  * Drafts proposed.
  */
@@ -184,9 +209,13 @@ tokensPerRound: number,
  */
 acceptanceByPosition: Array<number>, 
 /**
- * Accepted drafts of each round, in order.
+ * Accepted drafts of each round with drafts, in order.
  */
 acceptedPerRound: Array<number>, 
+/**
+ * Drafts of each of these rounds; empty for replies of earlier versions, whose rounds had `block_size - 1`.
+ */
+draftedPerRound: Array<number>, 
 /**
  * The seed that reproduces it. Below 2^53.
  */
@@ -200,6 +229,10 @@ export type TurnOptions = {
  * Speculation for this reply.
  */
 speculation: SpeculationChoice, 
+/**
+ * What it may do to the text.
+ */
+exactness: ExactnessChoice, 
 /**
  * 0 is greedy; without a value the model's default.
  */
@@ -332,9 +365,37 @@ family: string,
  */
 canSpeculate: boolean, 
 /**
- * Where the head was found, or why there is none.
+ * Whether there is a head, and whether it fits.
+ */
+speculating: Speculating, 
+/**
+ * Where the head was found, or why there is none that can be used.
  */
 speculationNote: string, 
+/**
+ * What exact mode rests on here, in one plain sentence.
+ */
+exactnessNote: string, 
+/**
+ * Operations that exact mode runs row by row here.
+ */
+inParts: Array<string>, 
+/**
+ * Tokens of the largest block that is exact here.
+ */
+exactBlock: number, 
+/**
+ * Drafts a round that automatic depth begins with; 0 is parked.
+ */
+autoDepth: number, 
+/**
+ * What target passes cost here, by rows; empty where it was not measured.
+ */
+costs: Array<RowCost>, 
+/**
+ * One draft step, in milliseconds, where it was measured.
+ */
+draftMs: number | null, 
 /**
  * The drafter's default block size; 1 without one.
  */
@@ -375,6 +436,28 @@ model: LocalModel,
  * Why.
  */
 error: AppError, };
+
+/**
+ * Whether a loaded model can speculate.
+ */
+export type Speculating = "ready" | "unavailable" | "mismatch";
+
+/**
+ * What a target pass costs.
+ */
+export type RowCost = { 
+/**
+ * Tokens it runs.
+ */
+rows: number, 
+/**
+ * Milliseconds.
+ */
+ms: number, 
+/**
+ * In passes of one token.
+ */
+ratio: number, };
 
 /**
  * A checkpoint's sampling defaults.

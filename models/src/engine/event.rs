@@ -193,6 +193,8 @@ pub struct Loaded {
     pub costs: Option<super::Costs>,
     /// What they depend on: as the self-check, and the head and the machine's conditions.
     pub costs_key: String,
+    /// Drafts a round that automatic depth begins with; 0 without a drafter, and where drafts would not pay.
+    pub auto_depth: usize,
     /// What is odd about the checkpoint but no reason to refuse it.
     pub warnings: Vec<String>,
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use mlx_rs::Dtype;
 use serde_json::{Map, Value};
 
+use super::speculating;
 use super::turn::Ahead;
 use super::wiring::Wirings;
 use super::{ActivationDtype, Calibration, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
@@ -193,6 +194,10 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         load_ms: start.elapsed().as_secs_f64() * 1e3,
         memory_bytes: mlx_rs::memory::active_memory().unwrap_or_default() as u64,
         wirings: pair.wirings().iter().map(|name| (*name).to_owned()).collect(),
+        auto_depth: match (pair.block_size(), &self_check) {
+            (Some(own), Some(check)) => speculating::new_controller(costs.clone(), own - 1, check.block).depth(),
+            _ => 0,
+        },
         self_check,
         check_key,
         costs,

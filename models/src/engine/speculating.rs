@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::loading::Model;
 use super::{Acceptance, DrafterState, Exactness, GenerateRequest, MAX_BLOCK_SIZE, SelfCheck, Speculation};
-use crate::generate::{Controller, ControllerState, Depth};
+use crate::generate::{Controller, ControllerState, Costs, Depth};
 use crate::nn::rows::CHECKED_ROWS;
 use crate::{Error, Result};
 
@@ -162,7 +162,6 @@ pub(super) fn plan(model: &Model, request: &GenerateRequest, accept: Acceptance)
 
 /// The controller of the loaded pair: what it learned in one reply serves the next.
 fn controller(model: &Model, exactness: Exactness, own: usize, exact: usize) -> Rc<RefCell<Controller>> {
-    let most = exact.min(CHECKED_ROWS as usize) - 1;
     let slot = match exactness {
         Exactness::Exact => &model.controllers[0],
         Exactness::Fast => &model.controllers[1],
@@ -171,7 +170,13 @@ fn controller(model: &Model, exactness: Exactness, own: usize, exact: usize) -> 
         .get_or_insert_with(|| {
             // Fast mode's costs are others; what is known of exact mode's is nearer than nothing.
             let costs = model.loaded.costs.clone();
-            Rc::new(RefCell::new(Controller::new(costs, most, own)))
+            Rc::new(RefCell::new(new_controller(costs, own, exact)))
         })
         .clone()
+}
+
+/// A controller that has seen no round, for a head with `own` drafts by default and blocks that are exact up to `exact`.
+pub(super) fn new_controller(costs: Option<Costs>, own: usize, exact: usize) -> Controller {
+    let most = exact.min(CHECKED_ROWS as usize).saturating_sub(1);
+    Controller::new(costs, most, own)
 }

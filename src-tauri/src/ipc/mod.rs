@@ -348,6 +348,8 @@ pub struct LocalModel {
 /// What is loaded now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", tag = "state")]
+// There is one of them.
+#[allow(clippy::large_enum_variant)]
 pub enum ModelStatus {
     /// Nothing.
     None,
@@ -375,6 +377,8 @@ pub enum ModelStatus {
         in_parts: Vec<String>,
         /// Tokens of the largest block that is exact here.
         exact_block: u32,
+        /// Drafts a round that automatic depth begins with; 0 is parked.
+        auto_depth: u32,
         /// What target passes cost here, by rows; empty where it was not measured.
         costs: Vec<RowCost>,
         /// One draft step, in milliseconds, where it was measured.

@@ -57,6 +57,7 @@ fn described(ready: &Ready) -> ModelStatus {
         exactness_note: exactness_sentence(check, Exactness::Exact),
         in_parts: apart.map(|op| op.op.clone()).collect(),
         exact_block: check.map_or(1, |check| count(check.block)),
+        auto_depth: count(loaded.auto_depth),
         costs: rows.collect(),
         draft_ms: costs.map(|costs| costs.draft_ms),
         default_block_size: count(block_size),

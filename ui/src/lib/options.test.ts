@@ -19,6 +19,7 @@ test("whole numbers only where they are wanted, and seeds below 2^53", () => {
 test("what was set by hand is counted, speculation apart", () => {
   const { options } = initial.settings;
   expect(changed({ ...options, speculation: { mode: "off" } })).toBe(0);
+  expect(changed({ ...options, exactness: "fast" })).toBe(1);
   expect(changed({ ...options, temperature: 0, thinking: false })).toBe(2);
 });
 

@@ -37,6 +37,6 @@ export function defaultOf(key: NumberKey, defaults: SamplingDefaults | null): nu
 
 /** How many of the sampling options were set by hand; speculation has a control of its own. */
 export function changed(options: TurnOptions): number {
-  const { speculation: _, ...sampling } = options;
-  return Object.values(sampling).filter((value) => value !== null).length;
+  const { speculation: _, exactness, ...sampling } = options;
+  return Object.values(sampling).filter((value) => value !== null).length + Number(exactness !== "exact");
 }

@@ -1,14 +1,24 @@
 import { expect, test } from "vitest";
 import type { ModelStatus } from "../bindings";
-import { localModel, ready } from "../state/samples";
+import { localModel, ready, run } from "../state/samples";
 import { clause, fromValue, plan, toValue } from "./speculation";
 
 const auto = { mode: "auto" } as const;
 
 test("a ready model with a head does as asked", () => {
-  expect(plan(auto, ready())).toEqual({ speculates: true, blockSize: 3, label: "Auto: block 3", blocked: false });
+  expect(plan(auto, ready())).toEqual({ speculates: true, blockSize: 3, label: "Auto: 2 drafts", blocked: false });
+  expect(plan(auto, ready({ autoDepth: 0 })).label).toBe("Auto: parked");
   expect(plan({ mode: "block", size: 5 }, ready())).toMatchObject({ speculates: true, blockSize: 5, label: "Block 5" });
   expect(plan({ mode: "off" }, ready())).toEqual({ speculates: false, blockSize: 1, label: "Off", blocked: false });
+});
+
+test("automatic depth goes on from where the last reply of this model left it", () => {
+  const last = run({ state: "on", blockSize: 2 });
+  expect(plan(auto, ready(), last).label).toBe("Auto: 1 draft");
+  expect(plan(auto, ready(), run({ state: "parked", blockSize: 1 })).label).toBe("Auto: parked");
+  for (const other of [run({ state: "fixed", blockSize: 6 }), run({ ...last, model: "Another" }), null]) {
+    expect(plan(auto, ready(), other).label).toBe("Auto: 2 drafts");
+  }
 });
 
 test("a model without a head says why", () => {

@@ -1,6 +1,6 @@
 //! What the speculation control says: the choice, what the engine will do with it, and why not.
 
-import type { ModelStatus, SpeculationChoice } from "../bindings";
+import type { ModelStatus, Run, SpeculationChoice } from "../bindings";
 import { strings } from "./strings";
 
 /** Block sizes the control offers; the engine takes up to 16. */
@@ -22,13 +22,14 @@ export interface Plan {
   speculates: boolean;
   /** Tokens verified a round; 1 without drafts. */
   blockSize: number;
-  /** Shown in the control's place, e.g. `Auto: block 3` or `Off: no MTP head in this model`. */
+  /** Shown in the control's place, e.g. `Auto: 2 drafts` or `Off: no MTP head in this model`. */
   label: string;
   /** Whether `label` tells of something that stands in the way of the person's choice. */
   blocked: boolean;
 }
 
-export function plan(choice: SpeculationChoice, status: ModelStatus): Plan {
+/** `last` is the last reply's run: automatic depth goes on from where it was. */
+export function plan(choice: SpeculationChoice, status: ModelStatus, last: Run | null = null): Plan {
   const s = strings.speculation;
   const off = (label: string, blocked: boolean): Plan => ({ speculates: false, blockSize: 1, label, blocked });
   if (choice.mode === "off") return off(s.off, false);
@@ -36,8 +37,9 @@ export function plan(choice: SpeculationChoice, status: ModelStatus): Plan {
   if (status.state !== "ready") return off(s.blocked(s.noModel), true);
   if (!status.canSpeculate) return off(s.blocked(clause(status.speculationNote)), true);
   if (choice.mode === "auto") {
-    const blockSize = status.defaultBlockSize;
-    return { speculates: true, blockSize, label: s.auto(blockSize), blocked: false };
+    const goesOn = last !== null && last.model === status.model.name && (last.state === "on" || last.state === "parked");
+    const depth = goesOn ? last.blockSize - 1 : status.autoDepth;
+    return { speculates: true, blockSize: depth + 1, label: s.auto(depth), blocked: false };
   }
   return { speculates: true, blockSize: choice.size, label: s.block(choice.size), blocked: false };
 }
@@ -47,3 +49,6 @@ export function clause(sentence: string): string {
   const bare = sentence.trim().replace(/\.$/, "");
   return /^[A-Z][a-z]/.test(bare) || /^[A-Z] /.test(bare) ? bare[0]!.toLowerCase() + bare.slice(1) : bare;
 }
+
+/** A clause made to stand alone. */
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");

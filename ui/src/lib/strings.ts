@@ -79,6 +79,8 @@ export const strings = {
     accepted: "accepted",
     ttft: "to first token",
     off: "speculation off",
+    parked: "parked",
+    fast: "fast mode, not exact",
     open: "Show the figures of this reply",
   },
 
@@ -114,9 +116,9 @@ export const strings = {
 
   speculation: {
     label: "Speculation",
-    help: "Block size: tokens checked in one pass, the last of them the model’s own. A larger block gains more when drafts are good and costs more when they are not.",
+    help: "Auto drafts as many tokens a round as pay on this computer, none where plain decoding is faster (parked). Block size: tokens checked in one pass, the last of them the model’s own.",
     off: "Off",
-    auto: (block: number) => `Auto: block ${block}`,
+    auto: (depth: number) => (depth === 0 ? "Auto: parked" : depth === 1 ? "Auto: 1 draft" : `Auto: ${depth} drafts`),
     autoPlain: "Auto",
     block: (size: number) => `Block ${size}`,
     blocked: (why: string) => `Off: ${why}`,
@@ -133,6 +135,9 @@ export const strings = {
     maxTokens: "Most tokens",
     seed: "Seed",
     thinking: "Thinking",
+    exactness: "Exactness",
+    exact: "Exact: the text is that without speculation",
+    fast: "Fast: the text may differ now and then",
     thinkingAuto: "As the model’s template says",
     thinkingOn: "On",
     thinkingOff: "Off",
@@ -177,6 +182,11 @@ export const strings = {
     wiring: "Head wiring",
     useSeed: "Use this seed",
     off: "Speculation was off for this reply.",
+    costs: "What a pass costs here",
+    costRows: (rows: number) => (rows === 1 ? "1 token" : `${rows} tokens`),
+    costOf: (ms: string, ratio: string) => `${ms} · ${ratio} ×`,
+    costDraft: "One draft",
+    plainRounds: "Rounds without drafts",
   },
 
   model: {
@@ -231,6 +241,7 @@ export const strings = {
     memory: (size: string) => `${size} in memory`,
     speculates: (block: number) => `MTP, block ${block}`,
     plain: "no MTP",
+    mismatch: "MTP head does not fit",
     warnings: "About this checkpoint",
   },
 

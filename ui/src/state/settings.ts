@@ -17,6 +17,7 @@ export type SettingsEvent =
 
 const options: TurnOptions = {
   speculation: { mode: "auto" },
+  exactness: "exact",
   temperature: null,
   topP: null,
   topK: null,
