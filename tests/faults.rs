@@ -223,7 +223,7 @@ fn failing_everywhere<F: Family>(family: &str) {
     let checkpoint = Checkpoint::open(&dir).unwrap();
     let options = LoadOptions {
         dtype: Some(mlx_rs::Dtype::Float32),
-        dry: false,
+        ..LoadOptions::default()
     };
     let pair = (Entry::of::<Fragile<F>>().load)(&checkpoint, Some(&checkpoint), options).unwrap();
     pair.keep(64 << 20);

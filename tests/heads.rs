@@ -251,7 +251,7 @@ fn poor_acceptance_says_so() {
 fn raw_and_converted_layouts_compute_the_same_bits() {
     let options = LoadOptions {
         dtype: Some(Dtype::Float32),
-        dry: false,
+        ..LoadOptions::default()
     };
     let outputs = |target: &str, head: &Path| {
         let target = qwen3_5::Family::load_target(&Checkpoint::open(&golden(target)).unwrap(), options).unwrap();

@@ -19,6 +19,7 @@ use tests::{cache_difference, golden, greedy, ids, json, load, run, run_wired, s
 pub(crate) const OPTIONS: LoadOptions = LoadOptions {
     dtype: Some(Dtype::Float32),
     dry: false,
+    kv: models::cache::KvFormat::Plain,
 };
 
 pub(crate) fn target(dir: &Path) -> Target {

@@ -74,7 +74,7 @@ fn logits_and_hidden<F: Family>() {
             &checkpoint,
             LoadOptions {
                 dtype: Some(Dtype::Float32),
-                dry: false,
+                ..LoadOptions::default()
             },
         )
         .unwrap();

@@ -152,7 +152,7 @@ fn half_precision_activations_stay_equal() {
         let checkpoint = Checkpoint::open(&golden(family.name).join("hf")).unwrap();
         let options = LoadOptions {
             dtype: Some(dtype),
-            dry: false,
+            ..LoadOptions::default()
         };
         let pair = (family.load)(&checkpoint, Some(&checkpoint), options).unwrap();
         let plain = run(pair.as_ref(), &[11, 5, 93, 40, 7], None, &greedy(), 60);
@@ -252,7 +252,7 @@ fn targets<F: Family>() -> Vec<(String, F::Target)> {
             let checkpoint = Checkpoint::open(&golden(F::NAME).join(layout)).unwrap();
             let options = LoadOptions {
                 dtype: Some(Dtype::Float32),
-                dry: false,
+                ..LoadOptions::default()
             };
             let target = F::load_target(&checkpoint, options).unwrap();
             (format!("{} {layout}", F::NAME), target)

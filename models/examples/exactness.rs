@@ -8,7 +8,8 @@
 use std::ops::ControlFlow;
 
 use models::{
-    Engine, Exactness, GenerateRequest, Generated, GenerationEvent, LoadRequest, Prompt, SamplingParams, Speculation,
+    Calibration, Engine, Exactness, GenerateRequest, Generated, GenerationEvent, LoadRequest, Prompt, SamplingParams,
+    Speculation,
 };
 
 fn main() -> Result<(), models::Error> {
@@ -20,6 +21,9 @@ fn main() -> Result<(), models::Error> {
     let loaded = engine.load(LoadRequest {
         target: arg(0).unwrap_or("assets/builtin/target").into(),
         drafter: arg(1).map(Into::into),
+        calibration: Calibration::On {
+            conditions: String::new(),
+        },
         ..LoadRequest::default()
     })?;
     println!("{}; loaded and checked in {:.0} ms", loaded.check_key, loaded.load_ms);
@@ -35,6 +39,18 @@ fn main() -> Result<(), models::Error> {
             _ => format!("in parts of {}", op.rows),
         };
         println!("  {}: {way}", op.op);
+    }
+    if let Some(costs) = &loaded.costs {
+        for (rows, ms) in &costs.verify_ms {
+            println!(
+                "a pass over {rows} tokens: {ms:.2} ms, {:.2} of one",
+                costs.ratio(*rows)
+            );
+        }
+        println!(
+            "a draft: {:.2} ms; automatic depth begins with {} drafts",
+            costs.draft_ms, loaded.auto_depth
+        );
     }
     // Ids rather than text, so that checkpoints without a tokenizer can run too.
     let prompts: Vec<Vec<u32>> = (1..5u32)
@@ -58,11 +74,15 @@ fn main() -> Result<(), models::Error> {
     };
     // Kernels are compiled at their first use.
     let configurations = || {
-        let exact = [2, 3, 4, 8].map(|block| (block, Exactness::Exact));
-        exact.into_iter().chain([(3, Exactness::Fast)])
+        let exact = [2, 3, 4, 8].map(|block| (Speculation::Block(block), Exactness::Exact));
+        let more = [
+            (Speculation::Auto, Exactness::Exact),
+            (Speculation::Block(3), Exactness::Fast),
+        ];
+        exact.into_iter().chain(more)
     };
-    for (block, exactness) in configurations() {
-        one(&prompts[0], 0.0, Speculation::Block(block), exactness)?;
+    for (speculation, exactness) in configurations() {
+        one(&prompts[0], 0.0, speculation, exactness)?;
     }
     let mut plain = Vec::new();
     for temperature in [0.0, 0.8] {
@@ -78,19 +98,21 @@ fn main() -> Result<(), models::Error> {
     let speeds: Vec<f64> = plain.iter().map(|(.., g)| g.stats.decode_tokens_per_second).collect();
     let base = speed(&speeds);
     println!("plain: {base:.1} tokens/s");
-    for (block, exactness) in configurations() {
+    for (speculation, exactness) in configurations() {
+        let mut state = String::new();
         let (mut speeds, mut same, mut rounds, mut first) = (Vec::new(), 0, Vec::new(), None);
         for (temperature, prompt, expected) in &plain {
-            let run = one(prompt, *temperature, Speculation::Block(block), exactness)?;
+            let run = one(prompt, *temperature, speculation, exactness)?;
             speeds.push(run.stats.decode_tokens_per_second);
             rounds.push(run.stats.speculation.tokens_per_round);
+            state = run.stats.speculation.state.sentence();
             same += usize::from(run.tokens == expected.tokens);
             let differs = run.tokens.iter().zip(&expected.tokens).position(|(a, b)| a != b);
             first = first.into_iter().chain(differs).min();
         }
         let now = speed(&speeds);
         println!(
-            "{} block {block}: {same} of {} runs equal plain{}; {now:.1} tokens/s, {:.2}x plain, {:.2} tokens a round",
+            "{} {speculation:?}: {same} of {} runs equal plain{}; {now:.1} tokens/s, {:.2}x plain, {:.2} tokens a round ({state})",
             exactness.as_str(),
             plain.len(),
             first.map_or_else(String::new, |f| format!(", first difference at token {f}")),

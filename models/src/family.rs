@@ -2,7 +2,7 @@
 
 use mlx_rs::{Array, Dtype};
 
-use crate::cache::{Cache, Snapshot};
+use crate::cache::{Cache, KvFormat, Snapshot};
 use crate::checkpoint::{Checkpoint, Standalone};
 use crate::{Error, Result};
 
@@ -187,12 +187,14 @@ pub trait Drafter<T: Target> {
 }
 
 /// How a part is loaded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions {
     /// Type of the activations; `None` takes the checkpoint's own.
     pub dtype: Option<Dtype>,
     /// Checks names and shapes, reads no data.
     pub dry: bool,
+    /// How the target's keys and values are held; the head's own are few and held as they are.
+    pub kv: KvFormat,
 }
 
 /// Which part of a checkpoint folder holds its MTP head.

@@ -44,9 +44,9 @@ pub mod text;
 pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem, extract_head, inspect};
 pub use engine::{
     Acceptance, ActivationDtype, Calibration, ControllerState, Costs, DraftKind, DrafterState, Engine, Exactness,
-    FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE,
-    Measured, Message, OpVerdict, Prompt, Role, RoundStats, SamplingParams, SelfCheck, Sink, Speculation,
-    SpeculationState, SpeculationStats, WiringTally, exactness_sentence,
+    FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, KvFormat, LoadRequest, Loaded,
+    MAX_BLOCK_SIZE, Measured, Message, OpVerdict, Prompt, Role, RoundStats, SamplingParams, SelfCheck, Sink,
+    Speculation, SpeculationState, SpeculationStats, WiringTally, exactness_sentence,
 };
 pub use error::{Error, Result};
 

@@ -80,7 +80,7 @@ pub fn load(target: &Path, drafter: Option<&Path>) -> Box<dyn Pair> {
     let own = (family.head)(&checkpoint).map(|_| &checkpoint);
     let options = LoadOptions {
         dtype: Some(Dtype::Float32),
-        dry: false,
+        ..LoadOptions::default()
     };
     (family.load)(&checkpoint, separate.as_ref().or(own), options).unwrap()
 }

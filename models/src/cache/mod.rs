@@ -2,7 +2,7 @@
 
 mod kv;
 
-pub use kv::KvCache;
+pub use kv::{KvCache, KvFormat};
 
 use mlx_rs::Array;
 
@@ -38,8 +38,18 @@ impl Cache {
     /// An empty cache of this many layers.
     #[must_use]
     pub fn new(layers: usize) -> Self {
+        Self::with(layers, KvFormat::Plain)
+    }
+
+    /// An empty cache of this many layers, whose keys and values are held so.
+    #[must_use]
+    pub fn with(layers: usize, format: KvFormat) -> Self {
+        let layer = LayerCache {
+            kv: KvCache::new(format),
+            state: Vec::new(),
+        };
         Self {
-            layers: vec![LayerCache::default(); layers],
+            layers: vec![layer; layers],
             len: 0,
         }
     }

@@ -134,7 +134,10 @@ pub fn inspect(dir: &Path) -> Result<Inspection> {
             }
         } else if problems.is_empty() {
             let with_head = head.as_ref().map(|_| &checkpoint);
-            let options = LoadOptions { dtype: None, dry: true };
+            let options = LoadOptions {
+                dry: true,
+                ..LoadOptions::default()
+            };
             match (family.load)(&checkpoint, with_head, options) {
                 Ok(pair) => wirings = pair.wirings().to_vec(),
                 Err(e) => note_problem(&mut problems, e),

@@ -112,6 +112,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let options = LoadOptions {
         dtype: dtype(request.dtype, device),
         dry: false,
+        kv: request.kv,
     };
     let pair = (family.load)(&checkpoint, drafter, options)?;
     if let Some(extra) = drafter.filter(|_| separate.is_some()) {

@@ -13,6 +13,7 @@ mod turn;
 mod wiring;
 mod worker;
 
+pub use crate::cache::KvFormat;
 pub use crate::generate::{ControllerState, Costs, OpVerdict, SelfCheck};
 pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::cache::KvFormat;
+
 /// Which checkpoint pair to load and how.
 #[derive(Debug, Clone, Default)]
 pub struct LoadRequest {
@@ -19,6 +21,8 @@ pub struct LoadRequest {
     pub measured: super::Measured,
     /// Whether costs are measured, for automatic depth.
     pub calibration: super::Calibration,
+    /// How the target's keys and values are held.
+    pub kv: KvFormat,
     /// Bytes that conversations may hold between generations; without a number, a share of the memory there is.
     pub cache_bytes: Option<u64>,
 }

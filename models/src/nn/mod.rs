@@ -22,7 +22,7 @@ use mlx_rs::{Array, Dtype, ops};
 use crate::Result;
 
 pub(crate) use attention::checked_keys;
-pub(crate) use ffi::{slice, slice_update};
+pub(crate) use ffi::{dequantize, slice, slice_update};
 
 /// `x / sqrt(mean(x²) + eps) * weight` over the last axis; reduced in f32, in `x`'s type.
 pub fn rms_norm(x: &Array, weight: Option<&Array>, eps: f32) -> Result<Array> {

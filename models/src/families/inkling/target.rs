@@ -7,7 +7,7 @@ use super::config::Config;
 use super::layer::{ConvWindows, Layer};
 use super::weights::{self, Layout};
 use crate::Result;
-use crate::cache::Cache;
+use crate::cache::{Cache, KvFormat};
 use crate::checkpoint::{Checkpoint, Weights};
 use crate::family::{self, Hidden, LoadOptions, Verified};
 use crate::nn::{Embedding, Linear, rms_norm, scalar, slice};
@@ -23,6 +23,7 @@ pub struct Target {
     lm_head: Linear,
     config: Config,
     dtype: Dtype,
+    kv: KvFormat,
 }
 
 impl Target {
@@ -33,10 +34,10 @@ impl Target {
     pub fn load(checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let c = Config::read(&checkpoint.config)?;
         let (w, layout) = weights::target(checkpoint, c.tie_word_embeddings, options)?;
-        Self::take(w, c, layout).map_err(|e| weights::as_written(e, layout))
+        Self::take(w, c, layout, options.kv).map_err(|e| weights::as_written(e, layout))
     }
 
-    fn take(mut w: Weights<'_>, c: Config, layout: Layout) -> Result<Self> {
+    fn take(mut w: Weights<'_>, c: Config, layout: Layout, kv: KvFormat) -> Result<Self> {
         let embed_tokens = w.embedding("embed_tokens", c.vocab_size, c.hidden_size)?;
         let embed_norm = match c.use_embed_norm {
             true => Some(w.take_norm("embed_norm.weight", c.hidden_size, false)?),
@@ -61,6 +62,7 @@ impl Target {
             lm_head,
             config: c,
             dtype,
+            kv,
         })
     }
 
@@ -119,7 +121,7 @@ impl family::Target for Target {
     type Capture = Capture;
 
     fn new_cache(&self) -> Cache {
-        Cache::new(self.layers.len())
+        Cache::with(self.layers.len(), self.kv)
     }
 
     fn vocabulary(&self) -> usize {

@@ -45,7 +45,10 @@ impl family::Family for Family {
     }
 
     fn check_head(checkpoint: &Checkpoint) -> Result<()> {
-        let options = LoadOptions { dtype: None, dry: true };
+        let options = LoadOptions {
+            dry: true,
+            ..LoadOptions::default()
+        };
         Drafter::read(checkpoint, mlx_rs::Dtype::Float32, options).map(drop)
     }
 

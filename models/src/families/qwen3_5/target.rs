@@ -6,7 +6,7 @@ use super::config::Config;
 use super::layer::{DeltaCapture, Layer, delta_state};
 use super::weights;
 use crate::Result;
-use crate::cache::Cache;
+use crate::cache::{Cache, KvFormat};
 use crate::checkpoint::Checkpoint;
 use crate::family::{self, Hidden, LoadOptions, Verified};
 use crate::nn::{Embedding, Linear, rms_norm};
@@ -20,6 +20,7 @@ pub struct Target {
     lm_head: Linear,
     config: Config,
     dtype: Dtype,
+    kv: KvFormat,
 }
 
 impl Target {
@@ -50,6 +51,7 @@ impl Target {
             lm_head,
             config: c,
             dtype,
+            kv: options.kv,
         })
     }
 
@@ -87,7 +89,7 @@ impl family::Target for Target {
     type Capture = Capture;
 
     fn new_cache(&self) -> Cache {
-        Cache::new(self.layers.len())
+        Cache::with(self.layers.len(), self.kv)
     }
 
     fn vocabulary(&self) -> usize {
