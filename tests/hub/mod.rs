@@ -2,6 +2,7 @@
 
 mod cancel;
 mod cases;
+mod certificates;
 mod child;
 mod disk;
 mod faults;

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::http::BUNDLES;
+
 /// A failure of the hub. Texts never hold a token or a signed address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -64,6 +66,14 @@ pub enum HubError {
         /// Repository or file.
         what: String,
         /// The cause.
+        message: String,
+    },
+    /// Nobody who is trusted vouches for who answers.
+    #[error("the certificate of `{host}` is not trusted: {message}")]
+    Certificate {
+        /// Which host.
+        host: String,
+        /// What is wrong with it.
         message: String,
     },
     /// The bytes stopped coming, too often.
@@ -255,6 +265,7 @@ impl HubError {
             HubError::RateLimited { .. } => "rate_limited",
             HubError::Server { .. } => "server",
             HubError::Network { .. } => "network",
+            HubError::Certificate { .. } => "certificate",
             HubError::Stalled { .. } => "stalled",
             HubError::Redirect { .. } => "redirect",
             HubError::Answer { .. } => "answer",
@@ -303,7 +314,10 @@ impl HubError {
             }
             HubError::Server { .. } => "what was fetched is kept; try again later",
             HubError::Network { .. } | HubError::Stalled { .. } => {
-                "what was fetched is kept; check the network, a proxy (HTTPS_PROXY) or certificates (SSL_CERT_FILE), then try again"
+                "what was fetched is kept; check the network or a proxy (HTTPS_PROXY), then try again"
+            }
+            HubError::Certificate { .. } => {
+                "if your network or hub has a certificate authority of its own, add its certificate to the system's, or name its PEM file in SSL_CERT_FILE, and start Slipstream again; else somebody may be reading along"
             }
             HubError::Redirect { .. } | HubError::Answer { .. } => {
                 "check HF_ENDPOINT, or whether a proxy or sign-in page answers in place of the hub"
@@ -326,6 +340,9 @@ impl HubError {
             HubError::Token { .. } => "enter the token again, or set HF_TOKEN",
             HubError::NoHead { .. } => "use another drafter, or load the model without one",
             HubError::BadFile { .. } => "delete the file and fetch it again",
+            HubError::Config { name, .. } if BUNDLES.contains(name) => {
+                "it must name a file with certificates in PEM form; correct or unset it, and start Slipstream again"
+            }
             HubError::Config { .. } => return None,
             HubError::Task => "try again; if it comes back, restart Slipstream",
         };
