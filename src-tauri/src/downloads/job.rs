@@ -49,6 +49,22 @@ impl Job {
         }
     }
 
+    /// There is nothing to go on with: it is whole, or what was asked for is not there any more as it was.
+    pub(super) fn is_over(&self) -> bool {
+        match &self.shown.state {
+            DownloadPhase::Done { .. } => true,
+            DownloadPhase::Failed { error } => error.kind == "changed",
+            _ => false,
+        }
+    }
+
+    /// Begins anew with something else; what ran is stopped.
+    pub(super) fn turn_to(&mut self, wanted: Wanted) {
+        self.stop();
+        let id = std::mem::take(&mut self.shown.id);
+        *self = Job::new(&id, wanted, self.shown.then_chat);
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.cancel.is_some()
     }

@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 
 use super::http::BUNDLES;
+use crate::words::{bytes, list};
+
+/// A repository may have thousands of files.
+const MOST_NAMES: usize = 40;
 
 /// A failure of the hub. Texts never hold a token or a signed address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -135,7 +139,7 @@ pub enum HubError {
         file: String,
     },
     /// No room.
-    #[error("the disk of `{}` is full: {needed} bytes are needed{}", .dir.display(), free_bytes(.free))]
+    #[error("the disk of `{}` is full{}", .dir.display(), room(*.needed, *.free))]
     DiskFull {
         /// The folder written to.
         dir: PathBuf,
@@ -159,7 +163,7 @@ pub enum HubError {
         message: String,
     },
     /// Patterns that choose nothing.
-    #[error("no file matches {}; there are: {}", list(.patterns), list(.files))]
+    #[error("no file matches {}; there are: {}", list(.patterns, MOST_NAMES), list(.files, MOST_NAMES))]
     NoMatch {
         /// The patterns.
         patterns: Vec<String>,
@@ -167,7 +171,7 @@ pub enum HubError {
         files: Vec<String>,
     },
     /// Names that are one on a disk that ignores case.
-    #[error("names differ only in case: {}", list(.files))]
+    #[error("names differ only in case: {}", list(.files, MOST_NAMES))]
     CaseCollision {
         /// These.
         files: Vec<String>,
@@ -233,23 +237,11 @@ fn colon(message: &str) -> String {
     }
 }
 
-fn free_bytes(free: &Option<u64>) -> String {
-    free.map(|free| format!(", {free} are free")).unwrap_or_default()
-}
-
-/// Names, with an end.
-fn list(names: &[String]) -> String {
-    const MOST: usize = 40;
-    let mut text = names
-        .iter()
-        .take(MOST)
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > MOST {
-        text.push_str(&format!(" and {} more", names.len() - MOST));
-    }
-    text
+fn room(needed: u64, free: Option<u64>) -> String {
+    let needed = (needed > 0).then(|| format!("{} are needed", bytes(needed)));
+    let free = free.map(|free| format!("{} are free", bytes(free)));
+    let known: Vec<String> = needed.into_iter().chain(free).collect();
+    colon(&known.join(", "))
 }
 
 impl HubError {

@@ -12,7 +12,7 @@ const memory = (bytes: number): Need => ({ bytes, free: 22e9, total: TOTAL, verd
 const disk = (bytes: number): Need => ({ bytes, free: FREE, total: null, verdict: bytes > FREE ? "tooLarge" : "fits" });
 
 function pair(id: string, name: string, repos: string[], gb: number, patch: Partial<CatalogPair> = {}): CatalogPair {
-  const wanted: Wanted = { name, parts: repos.map((repo) => part(repo)), memoryBytes: gb * 1.15e9 };
+  const wanted: Wanted = { name, parts: repos.map((repo) => part(repo)) };
   return { id, wanted, note: null, quantization: "4-bit", licence: "Apache-2.0", downloadBytes: gb * 1e9, verified: true, recommended: false, memory: memory(gb * 1.15e9), disk: disk(gb * 1e9), installed: null, ...patch };
 }
 

@@ -3,7 +3,7 @@ import { apply, asRepository, downloadOf, initial, isRunning, newlySaid, overall
 import { download } from "./samples";
 
 const all = (...events: DownloadsEvent[]) => events.reduce(apply, initial);
-const wanted = (repo: string) => ({ name: repo, parts: [part(repo)], memoryBytes: null });
+const wanted = (repo: string) => ({ name: repo, parts: [part(repo)] });
 const error = { kind: "network", message: "No connection.", hint: null };
 const plan = (of: ReturnType<typeof wanted>) => ({
   id: "p", wanted: of, parts: [], bytes: 1, there: 0,
@@ -41,7 +41,7 @@ test("shares are known only with the size", () => {
 });
 
 test("a catalogue's pair finds its download, pinned or not, until it is over", () => {
-  const pinned = download({ wanted: { name: "x", parts: [part("a/a", { revision: "abc" })], memoryBytes: null } });
+  const pinned = download({ wanted: { name: "x", parts: [part("a/a", { revision: "abc" })] } });
   expect(downloadOf([pinned], wanted("a/a"))).toBe(pinned);
   expect(downloadOf([pinned], wanted("a/b"))).toBeUndefined();
   expect(downloadOf([{ ...pinned, state: { phase: "done", model: null } }], wanted("a/a"))).toBeUndefined();
