@@ -7,6 +7,7 @@ mod child;
 mod disk;
 mod faults;
 mod interop;
+mod jobs;
 mod kill;
 mod large;
 mod network;

@@ -43,6 +43,7 @@ fn part(part: &PlanPart) -> PlannedPart {
         repo: part.repo.to_string(),
         commit: part.commit.clone(),
         head_only: part.head.is_some(),
+        in_place_of: part.head.as_ref().map(|head| head.in_place_of() as f64),
         files,
     }
 }

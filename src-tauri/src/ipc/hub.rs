@@ -136,6 +136,8 @@ pub struct PlannedPart {
     pub commit: String,
     /// Only the head, by byte range.
     pub head_only: bool,
+    /// Bytes of the weights that a head alone stands for and that stay where they are.
+    pub in_place_of: Option<f64>,
     /// What is fetched.
     pub files: Vec<PlannedFile>,
 }
