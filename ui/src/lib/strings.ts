@@ -257,6 +257,7 @@ export const strings = {
     planning: "Asking what there is to fetch…",
     commit: (commit: string) => `version ${commit}`,
     headOnly: "draft head only, cut out of larger files",
+    headAlone: (bytes: string) => `Only the MTP head: ${bytes}.`,
     unverified: "Size not checked yet; it is checked before anything is fetched.",
     licence: (name: string) => `Licence: ${name}`,
     close: "Close",
@@ -278,7 +279,7 @@ export const strings = {
     memory: {
       fits: (need: string) => `Fits: ${need} of memory`,
       tight: (need: string, free: string) => `Fits if other programs make room: needs ${need}, ${free} are free now`,
-      tooLarge: (need: string, total: string) => `Too large: needs ${need}, this computer has ${total}`,
+      tooLarge: (need: string, total: string) => `Too large: needs ${need} beside the system and its programs, this computer has ${total}`,
       unknown: (need: string) => (need ? `Needs ${need} of memory` : ""),
     },
     disk: {
@@ -297,7 +298,7 @@ export const strings = {
       verifying: "Checking that every byte is right…",
       paused: (bytes: string) => `Paused at ${bytes}.`,
       interrupted: (bytes: string) => `The app was closed at ${bytes}. It goes on from there.`,
-      done: "Whole and checked.",
+      done: { model: "Whole and checked.", head: "A draft head, whole and checked. It is no chat model.", files: "The files that were asked for are whole and checked." },
       failed: (bytes: string) => `Stopped at ${bytes}. What came is kept.`,
     },
     left: (time: string) => `${time} left`,
@@ -313,7 +314,9 @@ export const strings = {
     kept: (name: string, bytes: string) => `${name}: cancelled. ${bytes} are kept, and used if you start it again. To free them, delete the unfinished model below.`,
     enterToken: "Enter a token",
     openLicence: "Open the licence page",
-    catalogFailed: "The catalogue could not be read.",
+    catalogFailed: "The catalogue could not be shown.",
+    planFailed: (name: string) => `What there is of ${name} could not be found out.`,
+    stopped: (name: string) => `The download of ${name} stopped.`,
     searchFailed: "The search failed.",
     refused: "That could not be done.",
     welcome: (name: string) => `Ready for more? ${name} fits this computer.`,
@@ -336,7 +339,9 @@ export const strings = {
       keychain: "A token is kept in the keychain.",
       file: "A token is kept in a file that only you may read: there is no keychain here.",
     },
-    failed: "The token could not be kept.",
+    switchedOff: "HF_HUB_DISABLE_IMPLICIT_TOKEN is set: no token is used.",
+    problem: (what: string) => `Passed over: ${what}`,
+    failed: { read: "The token could not be looked for.", keep: "The token could not be kept.", remove: "The token could not be removed." },
   },
 
   settings: {

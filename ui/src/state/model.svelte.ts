@@ -29,9 +29,10 @@ function take(status: ModelStatus): void {
   announce(say[status.state](status.model.name));
 }
 
+/** What is here and what can be fetched, by one look at the disk. */
 export async function listModels(): Promise<void> {
   try {
-    model.dispatch({ type: "listed", shelf: await commands.listModels() });
+    model.dispatch({ type: "listed", models: await commands.listModels() });
   } catch (error) {
     model.dispatch({ type: "listFailed", error: toAppError(error) });
   }
@@ -55,7 +56,7 @@ export async function unloadModel(): Promise<void> {
 /** Has a folder looked through from now on. Resolves to whether it holds a model. */
 export async function addFolder(path: string): Promise<boolean> {
   try {
-    model.dispatch({ type: "listed", shelf: await commands.addFolder(path) });
+    model.dispatch({ type: "shelved", shelf: await commands.addFolder(path) });
     return true;
   } catch (error) {
     model.dispatch({ type: "listFailed", error: toAppError(error) });
@@ -65,7 +66,7 @@ export async function addFolder(path: string): Promise<boolean> {
 
 export async function removeFolder(path: string): Promise<void> {
   try {
-    model.dispatch({ type: "listed", shelf: await commands.removeFolder(path) });
+    model.dispatch({ type: "shelved", shelf: await commands.removeFolder(path) });
   } catch (error) {
     model.dispatch({ type: "listFailed", error: toAppError(error) });
   }

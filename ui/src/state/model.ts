@@ -1,6 +1,6 @@
 //! What is loaded, and what could be.
 
-import type { AppError, LocalModel, ModelStatus, ShelfView, Shelved } from "../bindings";
+import type { AppError, CatalogView, LocalModel, ModelStatus, ModelsView, ShelfView, Shelved } from "../bindings";
 
 export interface ModelState {
   status: ModelStatus;
@@ -8,6 +8,9 @@ export interface ModelState {
   known: boolean;
   /** All checkpoints on this machine; null until listed. */
   shelf: ShelfView | null;
+  /** What can be downloaded by one click, compared with what is here; null until listed. */
+  catalog: CatalogView | null;
+  catalogError: AppError | null;
   listError: AppError | null;
   /** The path whose loading was asked for and has not ended. */
   requested: string | null;
@@ -17,7 +20,8 @@ export interface ModelState {
 
 export type ModelEvent =
   | { type: "status"; status: ModelStatus }
-  | { type: "listed"; shelf: ShelfView }
+  | { type: "listed"; models: ModelsView }
+  | { type: "shelved"; shelf: ShelfView }
   | { type: "listFailed"; error: AppError }
   | { type: "requested"; path: string }
   | { type: "loaded"; status: ModelStatus }
@@ -27,6 +31,8 @@ export const initial: ModelState = {
   status: { state: "none" },
   known: false,
   shelf: null,
+  catalog: null,
+  catalogError: null,
   listError: null,
   requested: null,
   refusal: null,
@@ -37,6 +43,8 @@ export function apply(state: ModelState, event: ModelEvent): ModelState {
     case "status":
       return { ...state, status: event.status, known: true };
     case "listed":
+      return { ...state, ...event.models, listError: null };
+    case "shelved":
       return { ...state, shelf: event.shelf, listError: null };
     case "listFailed":
       return { ...state, listError: event.error };

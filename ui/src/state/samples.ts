@@ -86,6 +86,7 @@ export const shelved = (patch: Partial<Shelved> = {}): Shelved => ({
   quantization: "4-bit",
   drafters: [],
   targets: [],
+  memory: { verdict: "fits", bytes: null, free: null, total: null },
   ...patch,
 });
 
