@@ -190,7 +190,12 @@ export const strings = {
     load: "Load",
     loadingShort: "Loading…",
     unload: "Unload",
-    listFailed: "The models could not be listed.",
+    listFailed: {
+      list: "The models could not be listed.",
+      addFolder: "The folder was not added.",
+      removeFolder: "The folder is still looked through.",
+      delete: "The model could not be deleted.",
+    },
     other: "Another folder",
     path: "Model folder",
     pathPlaceholder: "/path/to/model",

@@ -34,7 +34,7 @@ export async function listModels(): Promise<void> {
   try {
     model.dispatch({ type: "listed", models: await commands.listModels() });
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "list", error: toAppError(error) });
   }
 }
 
@@ -59,7 +59,7 @@ export async function addFolder(path: string): Promise<boolean> {
     model.dispatch({ type: "shelved", shelf: await commands.addFolder(path) });
     return true;
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "addFolder", error: toAppError(error) });
     return false;
   }
 }
@@ -68,7 +68,7 @@ export async function removeFolder(path: string): Promise<void> {
   try {
     model.dispatch({ type: "shelved", shelf: await commands.removeFolder(path) });
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "removeFolder", error: toAppError(error) });
   }
 }
 
@@ -85,7 +85,7 @@ export async function deleteModel(path: string, foreign: boolean): Promise<numbe
     await listModels();
     return freed;
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "delete", error: toAppError(error) });
     return null;
   }
 }

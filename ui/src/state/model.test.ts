@@ -56,3 +56,10 @@ test("a head in a folder of its own is told apart from one inside", () => {
   expect(draftNote(shelved({ role: "target" }))).toBe("none");
   expect(draftNote(shelved({ role: "target", model: localModel({ drafterPath: "/m/head" }) }))).toBe("separate");
 });
+
+test("a wish that failed is named as what it was, until the next list", () => {
+  const failed = all({ type: "listFailed", wish: "addFolder", error });
+  expect(failed.listError).toEqual({ wish: "addFolder", error });
+  const models = { shelf: shelf([]), catalog: null, catalogError: error };
+  expect(apply(failed, { type: "listed", models })).toMatchObject({ ...models, listError: null });
+});

@@ -2,6 +2,8 @@
 
 import type { AppError, CatalogView, LocalModel, ModelStatus, ModelsView, ShelfView, Shelved } from "../bindings";
 
+export type ListWish = "list" | "addFolder" | "removeFolder" | "delete";
+
 export interface ModelState {
   status: ModelStatus;
   /** Whether the app has told us its status yet. */
@@ -11,7 +13,8 @@ export interface ModelState {
   /** What can be downloaded by one click, compared with what is here; null until listed. */
   catalog: CatalogView | null;
   catalogError: AppError | null;
-  listError: AppError | null;
+  /** Why the last wish about the lists failed, and which it was. */
+  listError: { wish: ListWish; error: AppError } | null;
   /** The path whose loading was asked for and has not ended. */
   requested: string | null;
   /** Why the last request failed; the model before it may still be loaded. */
@@ -22,7 +25,7 @@ export type ModelEvent =
   | { type: "status"; status: ModelStatus }
   | { type: "listed"; models: ModelsView }
   | { type: "shelved"; shelf: ShelfView }
-  | { type: "listFailed"; error: AppError }
+  | { type: "listFailed"; wish: ListWish; error: AppError }
   | { type: "requested"; path: string }
   | { type: "loaded"; status: ModelStatus }
   | { type: "refused"; path: string; error: AppError };
@@ -47,7 +50,7 @@ export function apply(state: ModelState, event: ModelEvent): ModelState {
     case "shelved":
       return { ...state, shelf: event.shelf, listError: null };
     case "listFailed":
-      return { ...state, listError: event.error };
+      return { ...state, listError: { wish: event.wish, error: event.error } };
     case "requested":
       return { ...state, requested: event.path, refusal: null };
     case "loaded":
