@@ -163,6 +163,25 @@ async fn a_running_download_turns_to_the_revision_that_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_download_that_begins_without_a_network_waits_for_it_and_stops_at_once() {
+    let home = Home::new(weights(1)).await;
+    home.hub.go_down();
+    let id = home.downloads().start(of_files(&[WEIGHTS]), None, false).await.unwrap();
+    let waits = DownloadPhase::Waiting {
+        reason: WaitReason::Network,
+        seconds: None,
+    };
+    home.until("waiting", |download| download.state == waits).await;
+    home.downloads().pause(&id).await.unwrap();
+    assert_eq!(home.only().state, DownloadPhase::Paused);
+    home.downloads().resume(&id).await.unwrap();
+    home.until("waiting again", |download| download.state == waits).await;
+    home.hub.come_back();
+    assert!(matches!(home.over().await, DownloadPhase::Done { .. }));
+    assert!(holds(&home.snapshot(tests::fake_hub::COMMIT), &Body::formula(MIB, 1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_came_is_called_what_it_is() {
     let done = |fetched| DownloadPhase::Done { model: None, fetched };
     let home = Home::new(File::all_in(&golden("inkling/hf"))).await;

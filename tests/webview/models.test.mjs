@@ -27,10 +27,12 @@ async function openModels(window, tab) {
 async function download(window) {
   const item = await window.at("download");
   if (!(await item.isExisting())) return undefined;
+  // One that is over has no bar, and asking a bar that is not there waits for it.
+  const bar = await item.$('[role="progressbar"]');
   return {
     phase: await item.getAttribute("data-phase"),
     line: await (await item.$('[data-testid="download-line"]')).getText(),
-    share: Number(await (await item.$('[role="progressbar"]')).getAttribute("aria-valuenow").catch(() => 0)),
+    share: (await bar.isExisting()) ? Number(await bar.getAttribute("aria-valuenow").catch(() => 0)) : 0,
   };
 }
 

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::view;
 use crate::hub::{CancelToken, Plan, Progress};
-use crate::ipc::{Download, DownloadPhase, Wanted};
+use crate::ipc::{Download, DownloadPhase, WaitReason, Wanted};
 
 /// The window hears of progress this often at most.
 const TELL: Duration = Duration::from_millis(200);
@@ -74,6 +74,16 @@ impl Job {
         self.cancel = Some(cancel.clone());
         self.shown.state = DownloadPhase::Planning;
         cancel
+    }
+
+    /// It goes on by itself when the network is back.
+    pub(super) fn wait_for_network(&mut self) {
+        if self.is_running() {
+            self.shown.state = DownloadPhase::Waiting {
+                reason: WaitReason::Network,
+                seconds: None,
+            };
+        }
     }
 
     /// Every wait of it ends at once.

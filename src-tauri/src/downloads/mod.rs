@@ -7,12 +7,12 @@ mod wanted;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::error::Error;
-use crate::hub::{CancelToken, Hub, Plan};
+use crate::hub::{CancelToken, Hub, HubError, Plan};
 use crate::ipc::{AppError, Cancelled, Download, DownloadPhase, DownloadPlan, FoundRepo, Wanted};
 use crate::library::Library;
 use crate::offers;
@@ -26,6 +26,8 @@ use wanted::{pinned, repo_name, requests, same, same_revisions};
 const MOST_PLANS: usize = 16;
 /// How far a download is, is kept this often for the next start's list.
 const SAVE: Duration = Duration::from_secs(2);
+/// A network that is gone is looked for this often.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Repositories that a search shows.
 const MOST_FOUND: usize = 30;
 
@@ -278,7 +280,7 @@ impl Downloads {
         self.save().await?;
         let plan = match plan {
             Some(plan) => plan,
-            None => self.inner.hub.plan(&requests(&wanted)?, cancel).await?,
+            None => self.plan_of(id, &wanted, cancel).await?,
         };
         let wanted = pinned(wanted, &plan);
         // Paused while it was planned: then that is what it is.
@@ -317,6 +319,23 @@ impl Downloads {
         let dirs: Vec<_> = fetched.iter().map(|part| part.dir.as_path()).collect();
         let then_chat = self.change_quietly(id, |job| job.shown.then_chat);
         view::outcome(&self.inner.library, &wanted, &dirs, then_chat == Some(true)).await
+    }
+
+    /// The plan of a download that runs. A network that is gone is waited for, as it is later on.
+    async fn plan_of(&self, id: &str, wanted: &Wanted, cancel: &CancelToken) -> Result<Plan, AppError> {
+        let (requests, config) = (requests(wanted)?, self.inner.hub.config());
+        let begun = Instant::now();
+        loop {
+            let error = match self.inner.hub.plan(&requests, cancel).await {
+                Err(error @ HubError::Network { .. }) if begun.elapsed() < config.network_wait => error,
+                other => return Ok(other?),
+            };
+            self.change(id, |job| job.wait_for_network());
+            tokio::select! {
+                () = cancel.cancelled() => return Err(error.into()),
+                () = tokio::time::sleep(config.backoff_max.min(LOOK_AGAIN)) => {}
+            }
+        }
     }
 
     fn end(&self, id: &str, phase: DownloadPhase) -> Result<(), AppError> {
