@@ -395,6 +395,74 @@ async fn folders_are_added_and_may_vanish() {
 }
 
 #[tokio::test]
+async fn heads_by_range_are_listed_and_deleted_with_all_that_is_theirs() {
+    let disk = Disk::new().await;
+    let (library, heads) = (&disk.state.library, disk.dir.path().join("data/heads/demo--Big"));
+    let whole = heads.join(FIRST);
+    copy(&builtin("drafter"), &whole);
+    fs::write(whole.join("slipstream-head.json"), "{}").unwrap();
+    let begun = heads.join(format!(".{SECOND}.part"));
+    fs::create_dir_all(begun.join("files")).unwrap();
+    fs::write(begun.join("files/model.safetensors"), [0; 5000]).unwrap();
+    fs::write(begun.join("plan"), "x").unwrap();
+    let lock = fs::File::create(heads.join(format!(".{SECOND}.lock"))).unwrap();
+
+    let found = disk.find(&whole).await;
+    assert_eq!((found.role, &found.health), (ModelRole::Drafter, &ModelHealth::Whole));
+    assert_eq!(found.model.bytes, bytes_in(&whole) as f64);
+    let found = disk.find(&begun).await;
+    assert_eq!(
+        (found.place, &found.health),
+        (ModelPlace::Heads, &ModelHealth::Incomplete)
+    );
+    let (repo, commit) = (found.repo.as_deref(), found.commit.as_deref());
+    assert_eq!(
+        (repo, commit, found.model.bytes),
+        (Some("demo/Big"), Some(SECOND), 5001.0)
+    );
+    assert!(found.problems[0].message.contains("broke off"), "{:?}", found.problems);
+    assert_eq!(library.repo_of(begun.to_str().unwrap()).as_deref(), Some("demo/Big"));
+
+    lock.lock().unwrap();
+    let path = begun.to_str().unwrap();
+    assert_eq!(library.delete(path, false).await.unwrap_err().kind, "in_use");
+    lock.unlock().unwrap();
+    assert_eq!(library.delete(path, false).await.unwrap(), 5001);
+    assert!(!begun.exists() && whole.exists());
+    let all = bytes_in(&whole);
+    assert_eq!(library.delete(whole.to_str().unwrap(), false).await.unwrap(), all);
+    assert!(!heads.exists(), "nothing of it is left");
+}
+
+/// One look at the disk for both lists, which say the same.
+#[tokio::test]
+async fn what_is_here_and_what_can_be_fetched_are_listed_together() {
+    let disk = Disk::new().await;
+    let entry = "mlx-community/Qwen3.5-9B-4bit";
+    let target = disk.cache(entry, FIRST, &builtin("target"));
+    let head = disk.cache("mlx-community/Qwen3.5-9B-MTP-4bit", FIRST, &builtin("drafter"));
+    let models = disk.state.models().await.unwrap();
+    let (catalog, shelf) = (models.catalog.unwrap(), models.shelf);
+    let pair = catalog
+        .pairs
+        .iter()
+        .find(|pair| pair.wanted.parts[0].repo == entry)
+        .unwrap();
+    let here = shelf
+        .models
+        .iter()
+        .find(|model| Path::new(&model.model.path) == target)
+        .unwrap();
+    let installed = pair.installed.as_ref().unwrap();
+    assert_eq!(installed.drafter_path.as_deref(), head.to_str());
+    // What is free may change between the two.
+    assert_eq!(
+        (here.memory.bytes, here.memory.total),
+        (pair.memory.bytes, pair.memory.total)
+    );
+}
+
+#[tokio::test]
 async fn two_hundred_models_are_listed_quickly_and_a_change_is_seen() {
     let disk = Disk::new().await;
     for n in 0..200 {

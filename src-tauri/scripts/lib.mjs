@@ -210,6 +210,22 @@ export async function tauriDriver() {
   await run("cargo", ["install", "tauri-driver", "--version", version, "--locked", "-q"]);
 }
 
+/** A Python with the hub's official client, for the tests that compare ours with it; undefined where none can be had. */
+export async function hubPython() {
+  if (process.env.HUB_PYTHON) return process.env.HUB_PYTHON;
+  const version = "2.4.0";
+  const folder = join(targetDir, "hub-python");
+  const python = join(folder, "bin", "python");
+  const isReady = () => output(python, ["-c", "import huggingface_hub as hub; print(hub.__version__)"]) === version;
+  if (isReady()) return python;
+  step(`installing the hub's official client for its tests (huggingface_hub ${version})`);
+  // Debian's Python brings no pip for new environments: its own installs into ours.
+  const made = (await code("python3", ["-m", "venv", "--clear", "--without-pip", folder])) === 0;
+  const pip = ["-m", "pip", "--python", python, "--disable-pip-version-check", "install", "-q", `huggingface_hub==${version}`];
+  if (made && (await code("python3", pip)) === 0 && isReady()) return python;
+  console.log("SKIPPED: the tests with the hub's official client. Python 3 with venv and pip and a way to a package index are needed, or HUB_PYTHON.");
+}
+
 // ---------------------------------------------------------------------------------------------- sections
 
 /** Sections of checks, run to the end. `wanted` names some of them; none means all. Resolves to the exit code. */

@@ -1,7 +1,7 @@
 // The sections of `npm run check`, `npm test` and CI.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { appBuild, code, everything, isLinux, output, root, run, tauriDriver } from "./lib.mjs";
+import { appBuild, code, everything, hubPython, isLinux, output, root, run, tauriDriver } from "./lib.mjs";
 
 const npx = (...args) => code("npx", ["--no-install", ...args]);
 
@@ -27,7 +27,9 @@ export const tests = [
     run: async () => {
       // The command-line tests run the program itself, which `cargo test` alone does not build.
       await appBuild();
-      return code("cargo", ["test", "--release", "--workspace", "--locked", "--no-fail-fast"]);
+      const python = await hubPython();
+      const env = python ? { ...process.env, HUB_PYTHON: python } : process.env;
+      return code("cargo", ["test", "--release", "--workspace", "--locked", "--no-fail-fast"], { env });
     },
   },
   {

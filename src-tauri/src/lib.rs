@@ -13,6 +13,7 @@ pub mod power;
 pub mod state;
 pub mod store;
 pub mod turn;
+mod words;
 
 use tauri::Manager;
 
@@ -53,9 +54,9 @@ pub fn run() -> tauri::Result<()> {
             commands::models::weigh_model,
             commands::models::delete_model,
             commands::models::pick_folder,
-            commands::downloads::list_catalog,
             commands::downloads::search_hub,
             commands::downloads::plan_download,
+            commands::downloads::cancel_plan,
             commands::downloads::start_download,
             commands::downloads::pause_download,
             commands::downloads::resume_download,

@@ -1,7 +1,7 @@
 //! The catalogue's pairs as this machine sees them: do they fit, and are they here already.
 
 use crate::hub::HubConfig;
-use crate::hub::catalog::{Catalog, Entry, Fit};
+use crate::hub::catalog::{Catalog, Entry, Part};
 use crate::ipc::{
     CatalogPair, CatalogView, LocalModel, Machine, ModelHealth, ModelRole, Need, Shelved, Verdict, Wanted, WantedPart,
 };
@@ -28,9 +28,7 @@ pub fn view(config: &HubConfig, shelf: &[Shelved]) -> CatalogView {
         offline: config.offline,
     };
     let catalog = Catalog::built_in();
-    let recommended = catalog
-        .recommend(memory_total.map(|bytes| bytes as u64))
-        .map(|entry| entry.id.clone());
+    let recommended = recommend(catalog, memory_total).map(|entry| entry.id.clone());
     let mut pairs: Vec<CatalogPair> = catalog
         .entries()
         .iter()
@@ -44,7 +42,7 @@ pub fn view(config: &HubConfig, shelf: &[Shelved]) -> CatalogView {
 }
 
 fn pair(entry: &Entry, machine: &Machine, shelf: &[Shelved]) -> CatalogPair {
-    let need = entry.memory_need().map(|bytes| bytes as f64);
+    let memory = memory(entry, (machine.memory_total, machine.memory_free));
     let bytes = entry.bytes().map(|bytes| bytes as f64);
     CatalogPair {
         id: entry.id.clone(),
@@ -60,7 +58,6 @@ fn pair(entry: &Entry, machine: &Machine, shelf: &[Shelved]) -> CatalogPair {
                     head_only: false,
                 })
                 .collect(),
-            memory_bytes: need,
         },
         note: entry.note.clone(),
         quantization: entry.target.quantization.clone(),
@@ -68,22 +65,92 @@ fn pair(entry: &Entry, machine: &Machine, shelf: &[Shelved]) -> CatalogPair {
         download_bytes: bytes,
         verified: entry.verified,
         recommended: false,
-        memory: Need {
-            verdict: match entry.fit(machine.memory_total.map(|bytes| bytes as u64)) {
-                // It would fit, but other programs hold the room now.
-                Fit::Fits if need.zip(machine.memory_free).is_some_and(|(need, free)| need > free) => Verdict::Tight,
-                Fit::Fits => Verdict::Fits,
-                Fit::Tight => Verdict::Tight,
-                Fit::TooLarge => Verdict::TooLarge,
-                Fit::Unknown => Verdict::Unknown,
-            },
-            bytes: need,
-            free: machine.memory_free,
-            total: machine.memory_total,
-        },
+        memory,
         disk: machine::fits_disk(bytes, machine.disk_free),
         installed: installed(entry, shelf),
     }
+}
+
+/// What a plan of so many bytes would take of the memory.
+#[must_use]
+pub fn memory_of_plan(wanted: &Wanted, bytes: f64) -> Need {
+    need(entry_of(wanted), bytes, machine::memory())
+}
+
+/// What a model that is here would take of a machine's memory, with its head or without.
+#[must_use]
+pub fn memory_of_model(
+    repo: Option<&str>,
+    head: Option<&str>,
+    bytes: f64,
+    machine: (Option<f64>, Option<f64>),
+) -> Need {
+    let is = |part: &Part, repo: &str| part.repo.to_string() == repo;
+    let mut entries = Catalog::built_in().entries().iter();
+    let entry = entries.find(|entry| {
+        repo.is_some_and(|repo| is(&entry.target, repo))
+            && match (&entry.drafter, head) {
+                (Some(part), Some(head)) => is(part, head),
+                (part, head) => part.is_none() && head.is_none(),
+            }
+    });
+    need(entry, bytes, machine)
+}
+
+/// Whether it is a pair as the catalogue has it, and not the person's own choice of files.
+#[must_use]
+pub fn is_catalogued(wanted: &Wanted) -> bool {
+    entry_of(wanted).is_some()
+}
+
+fn entry_of(wanted: &Wanted) -> Option<&'static Entry> {
+    let is = |part: &Part, wanted: &WantedPart| {
+        part.repo.to_string() == wanted.repo
+            && (&part.include, &part.exclude, false) == (&wanted.include, &wanted.exclude, wanted.head_only)
+    };
+    Catalog::built_in().entries().iter().find(|entry| {
+        entry.parts().count() == wanted.parts.len()
+            && entry.parts().zip(&wanted.parts).all(|(part, wanted)| is(part, wanted))
+    })
+}
+
+/// As the catalogue says of a pair of its own, else by the bytes of its files.
+fn need(entry: Option<&Entry>, bytes: f64, machine: (Option<f64>, Option<f64>)) -> Need {
+    match entry.map(|entry| memory(entry, machine)) {
+        Some(need) if need.bytes.is_some() => need,
+        _ => machine::fits_memory(machine::memory_need(bytes), None, machine),
+    }
+}
+
+fn memory(entry: &Entry, machine: (Option<f64>, Option<f64>)) -> Need {
+    let advised = entry.memory.mac_bytes.map(|bytes| bytes as f64);
+    machine::fits_memory(memory_need(entry), advised, machine)
+}
+
+/// Memory that a pair takes: as stated, else estimated by its size.
+fn memory_need(entry: &Entry) -> Option<f64> {
+    let files: u64 = entry.parts().filter_map(|part| part.bytes).sum();
+    let estimate = || entry.target.bytes.and_then(|_| machine::memory_need(files as f64));
+    entry.memory.peak_bytes.map(|bytes| bytes as f64).or_else(estimate)
+}
+
+/// The pair for a machine with so much memory: of those that may be suggested and suit it, the one with the largest
+/// target. Where the memory cannot be read it is the smallest of all.
+fn recommend(catalog: &Catalog, total: Option<f64>) -> Option<&Entry> {
+    let suggested = catalog
+        .entries()
+        .iter()
+        .filter(|e| e.suggest && e.target.bytes.is_some());
+    if total.is_none() {
+        return suggested.min_by_key(|e| e.target.bytes);
+    }
+    // What other programs hold now is no reason to recommend a smaller one; advice is one to recommend a tight one.
+    let suits = |entry: &&Entry| match memory(entry, (total, None)).verdict {
+        Verdict::Fits => true,
+        Verdict::Tight => entry.memory.mac_bytes.is_some(),
+        Verdict::TooLarge | Verdict::Unknown => false,
+    };
+    suggested.filter(suits).max_by_key(|e| e.target.bytes)
 }
 
 /// The pair on this machine, if both parts load.
@@ -104,4 +171,102 @@ fn installed(entry: &Entry, shelf: &[Shelved]) -> Option<LocalModel> {
         drafter_path: head.map(|head| head.model.path.clone()),
         ..target.model.clone()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: f64 = (1_u64 << 30) as f64;
+
+    #[test]
+    fn each_mac_gets_the_largest_that_suits_it() {
+        let recommended = |total| recommend(Catalog::built_in(), total).map(|entry| entry.id.as_str());
+        for (gib, id) in [
+            (4.0, None),
+            (8.0, Some("qwen3.5-4b-4bit")),
+            (16.0, Some("qwen3.5-9b-4bit")),
+            (24.0, Some("qwen3.5-9b-4bit")),
+            (32.0, Some("qwen3.8-27b-4bit")),
+            (36.0, Some("qwen3.8-27b-4bit")),
+            (48.0, Some("qwen3.8-27b-8bit")),
+            (128.0, Some("qwen3.8-27b-8bit")),
+            (192.0, Some("inkling-small-4bit")),
+            (512.0, Some("inkling-small-4bit")),
+        ] {
+            assert_eq!(recommended(Some(gib * GIB)), id, "{gib} GB");
+        }
+        let kept_back = recommended(Some(15.5 * GIB));
+        assert_eq!(kept_back, Some("qwen3.5-9b-4bit"), "the system keeps some back");
+        assert_eq!(recommended(None), Some("qwen3.5-4b-4bit"));
+    }
+
+    #[test]
+    fn a_fit_goes_by_advice_then_by_need() {
+        let catalog = Catalog::built_in();
+        let fit = |id: &str, gib: f64| memory(catalog.entry(id).unwrap(), (Some(gib * GIB), None)).verdict;
+        let small = fit("qwen3.5-4b-4bit", 8.0);
+        assert_eq!(small, Verdict::Tight, "its stated peak is more than an 8 GB Mac lends");
+        assert_eq!(fit("qwen3.5-4b-4bit", 16.0), Verdict::Fits);
+        assert_eq!(fit("qwen3.5-4b-4bit", 4.0), Verdict::TooLarge);
+        assert_eq!(fit("qwen3.8-27b-4bit", 24.0), Verdict::TooLarge);
+        assert_eq!(fit("qwen3.8-27b-4bit", 32.0), Verdict::Fits);
+        assert_eq!(fit("qwen3.8-27b-8bit", 36.0), Verdict::Tight);
+        assert_eq!(fit("qwen3.8-27b-8bit", 24.0), Verdict::TooLarge);
+        assert_eq!(fit("qwen3.6-35b-a3b-4bit", 32.0), Verdict::Tight);
+        assert_eq!(fit("inkling-0.6b", 1.0), Verdict::Unknown);
+        for entry in catalog.entries() {
+            let unreadable = memory(entry, (None, None)).verdict;
+            assert_eq!(unreadable, Verdict::Unknown, "it never stands in the way");
+        }
+    }
+
+    /// The catalogue, a plan and a card of a model that is here say the same of a pair.
+    #[test]
+    fn a_pair_needs_the_same_wherever_it_is_shown() {
+        let mac = (Some(8.0 * GIB), Some(6.0 * GIB));
+        for entry in Catalog::built_in()
+            .entries()
+            .iter()
+            .filter(|e| e.target.bytes.is_some())
+        {
+            let pair = pair(entry, &with(mac), &[]);
+            assert!(is_catalogued(&pair.wanted), "{}", entry.id);
+            assert_eq!(need(entry_of(&pair.wanted), 1e9, mac), pair.memory, "{}", entry.id);
+            let repo = |part: &WantedPart| part.repo.clone();
+            let mut repos = pair.wanted.parts.iter().map(repo);
+            let (target, head) = (repos.next(), repos.next());
+            let here = memory_of_model(target.as_deref(), head.as_deref(), 1e9, mac);
+            assert_eq!(here, pair.memory, "{}", entry.id);
+        }
+        let entry = Catalog::built_in().entry("qwen3.5-4b-4bit").unwrap();
+        let mut own = pair(entry, &with(mac), &[]).wanted;
+        own.parts[0].include = vec!["config.json".to_owned()];
+        assert!(!is_catalogued(&own));
+        assert_eq!(memory_of_model(Some("a/b"), None, 8e9, mac).bytes, Some(11e9));
+    }
+
+    fn with((memory_total, memory_free): (Option<f64>, Option<f64>)) -> Machine {
+        Machine {
+            memory_total,
+            memory_free,
+            disk_free: None,
+            cache_dir: String::new(),
+            offline: false,
+        }
+    }
+
+    #[test]
+    fn the_estimate_is_near_the_peaks_that_are_stated() {
+        let mut compared = 0;
+        for entry in Catalog::built_in().entries() {
+            let Some(peak) = entry.memory.peak_bytes else { continue };
+            let mut unstated = entry.clone();
+            unstated.memory.peak_bytes = None;
+            let ratio = peak as f64 / memory_need(&unstated).unwrap();
+            assert!((0.875..=1.125).contains(&ratio), "{}: {ratio}", entry.id);
+            compared += 1;
+        }
+        assert!(compared >= 5);
+    }
 }

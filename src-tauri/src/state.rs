@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
-use crate::ipc::{AppError, CatalogView, TokenSource};
+use crate::ipc::{AppError, ModelsView, TokenSource, TokenView};
 use crate::library::{Assets, Library, Places};
 use crate::offers;
 use crate::store::{Store, data_dir};
@@ -80,41 +80,60 @@ impl AppState {
         self.downloads.as_ref().map_err(Clone::clone)
     }
 
-    /// The catalogue as this machine sees it. Nothing is asked of the hub.
-    pub async fn catalog(&self) -> Result<CatalogView, AppError> {
-        let config = self.downloads()?.hub().config().clone();
+    /// The models on this machine, and the catalogue as it sees them, by one look at the disk. Nothing is asked of the hub.
+    pub async fn models(&self) -> Result<ModelsView, AppError> {
         let shelf = self.library.shelf().await?;
-        Ok(tokio::task::spawn_blocking(move || offers::view(&config, &shelf.models)).await?)
+        let config = match self.downloads() {
+            Ok(downloads) => downloads.hub().config().clone(),
+            Err(error) => {
+                return Ok(ModelsView {
+                    shelf,
+                    catalog: None,
+                    catalog_error: Some(error),
+                });
+            }
+        };
+        Ok(tokio::task::spawn_blocking(move || ModelsView {
+            catalog: Some(offers::view(&config, &shelf.models)),
+            catalog_error: None,
+            shelf,
+        })
+        .await?)
     }
 
     /// Where the access token comes from.
-    pub async fn token_status(&self) -> Result<TokenSource, AppError> {
+    pub async fn token_status(&self) -> Result<TokenView, AppError> {
         let tokens = self.tokens.clone();
         let status = tokio::task::spawn_blocking(move || tokens.status()).await?;
-        Ok(match status.source {
+        let source = match status.source {
             None => TokenSource::None,
             Some(token::TokenSource::Variable { .. }) => TokenSource::Environment,
             Some(token::TokenSource::Shared { .. }) => TokenSource::HubFile,
             Some(token::TokenSource::Keychain) => TokenSource::Keychain,
             Some(token::TokenSource::File) => TokenSource::File,
+        };
+        Ok(TokenView {
+            source,
+            switched_off: status.switched_off,
+            problems: status.problems,
         })
     }
 
     /// Keeps an access token and uses it from now on.
-    pub async fn set_token(&self, text: &str) -> Result<TokenSource, AppError> {
+    pub async fn set_token(&self, text: &str) -> Result<TokenView, AppError> {
         let (tokens, text) = (self.tokens.clone(), text.to_owned());
         tokio::task::spawn_blocking(move || tokens.set(&text)).await??;
         self.use_token().await
     }
 
     /// Forgets the token that was kept here. One of the environment or of other tools is used then.
-    pub async fn clear_token(&self) -> Result<TokenSource, AppError> {
+    pub async fn clear_token(&self) -> Result<TokenView, AppError> {
         let tokens = self.tokens.clone();
         tokio::task::spawn_blocking(move || tokens.clear()).await??;
         self.use_token().await
     }
 
-    async fn use_token(&self) -> Result<TokenSource, AppError> {
+    async fn use_token(&self) -> Result<TokenView, AppError> {
         if let Ok(downloads) = &self.downloads {
             let tokens = self.tokens.clone();
             downloads

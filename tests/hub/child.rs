@@ -73,6 +73,9 @@ impl Job {
             .args(["--exact", "hub::child::download_in_a_child", "--nocapture"])
             .env(JOB, serde_json::to_string(self)?)
             .env("SLIPSTREAM_TEST_OUT", out.path())
+            .env_remove("SSL_CERT_FILE")
+            .env_remove("REQUESTS_CA_BUNDLE")
+            .env_remove("CURL_CA_BUNDLE")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::null())
             .stderr(Stdio::null());

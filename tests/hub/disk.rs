@@ -25,11 +25,15 @@ async fn a_disk_without_room_is_told_before_a_byte_is_fetched() {
         .unwrap();
     assert!(!plan.fits());
     let error = fetch(config, &[WEIGHTS]).await.unwrap_err();
-    assert_eq!(error.kind(), "disk_full");
-    let text = error.to_string();
+    let app::hub::HubError::DiskFull { needed, free, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((needed, free), (MIB, Some(MIB - 1)));
     assert!(
-        text.contains(&MIB.to_string()) && text.contains(&(MIB - 1).to_string()),
-        "{text}"
+        error
+            .to_string()
+            .ends_with("is full: 1.0 MB are needed, 1.0 MB are free"),
+        "{error}"
     );
     assert!(error.hint().is_some());
     assert_eq!((place.hub.served(), place.kept()), (0, 0));

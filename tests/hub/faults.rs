@@ -134,6 +134,20 @@ async fn a_file_that_changed_between_two_halves_is_fetched_from_its_start() {
     assert_eq!(place.hub.served(), MIB);
 }
 
+/// SHA-256 names the content, whatever commit it is in.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_half_of_a_file_that_did_not_change_with_the_commit_is_kept() {
+    let place = with_a_half();
+    let half = place.kept();
+    let commit = "beef111111111111111111111111111111111111";
+    let repo = Repo::new(REPO, [File::large(WEIGHTS, place.body.clone())]).commit(commit);
+    place.hub.add(repo);
+    let dir = place.fetch().await.unwrap();
+    assert!(dir.ends_with(commit) && place.is_whole(&dir));
+    assert_eq!(place.hub.content_gets()[0].from(), half);
+    assert_eq!(place.hub.served(), MIB - half);
+}
+
 /// The commit is pinned when the plan is made: another file under the same commit is not believed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_changes_during_the_download_is_an_error() {

@@ -10,21 +10,6 @@ use tests::{golden, greedy, load, run};
 
 const REPO: &str = "tiny-org/tiny-model";
 
-/// A checkpoint's files, its weights kept as large ones.
-fn files_of(dir: &Path) -> Vec<File> {
-    let paths = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let file = |path: PathBuf| {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        let body = Body::Bytes(std::fs::read(&path).unwrap().into());
-        if name.ends_with(".safetensors") {
-            File::large(name, body)
-        } else {
-            File::git(name, body)
-        }
-    };
-    paths.map(file).collect()
-}
-
 /// What a download of the head alone makes.
 fn fetched(hub: &FakeHub, home: &Path) -> (Plan, PathBuf) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -52,7 +37,7 @@ fn a_head_fetched_by_range_is_taken_by_the_engine_and_drafts_the_same() {
     // A head in the target's only file, one of a mixture of experts, and one in a file beside the index.
     for source in ["qwen3_5/hf", "qwen3_5_moe/hf", "inkling/hf"] {
         let (hub, home) = (
-            FakeHub::with(Repo::new(REPO, files_of(&golden(source)))),
+            FakeHub::with(Repo::new(REPO, File::all_in(&golden(source)))),
             TempDir::new().unwrap(),
         );
         let (plan, dir) = fetched(&hub, home.path());
@@ -83,7 +68,7 @@ fn a_head_fetched_by_range_is_taken_by_the_engine_and_drafts_the_same() {
 #[test]
 fn a_head_in_the_mtp_folder_is_taken_by_the_engine() {
     let weights = std::fs::read(golden("qwen3_5/mlx-q4-mtp").join("model.safetensors")).unwrap();
-    let mut files = files_of(&golden("qwen3_5/mlx-q4"));
+    let mut files = File::all_in(&golden("qwen3_5/mlx-q4"));
     files.push(File::large("mtp/weights.safetensors", Body::Bytes(weights.into())));
     let (hub, home) = (FakeHub::with(Repo::new(REPO, files)), TempDir::new().unwrap());
     let (_, dir) = fetched(&hub, home.path());

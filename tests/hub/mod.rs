@@ -2,10 +2,12 @@
 
 mod cancel;
 mod cases;
+mod certificates;
 mod child;
 mod disk;
 mod faults;
 mod interop;
+mod jobs;
 mod kill;
 mod large;
 mod network;

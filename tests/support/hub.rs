@@ -5,23 +5,13 @@
 
 use std::io::BufRead;
 
-use tests::fake_hub::{Body, FakeHub, File, Repo};
+use tests::fake_hub::{FakeHub, File, Repo};
 
 fn main() {
     let hub = FakeHub::start();
     for argument in std::env::args().skip(1) {
         let (id, folder) = argument.split_once('=').expect("REPOSITORY=FOLDER");
-        let files = std::fs::read_dir(folder).expect(folder).map(|entry| {
-            let entry = entry.unwrap();
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let body = Body::Bytes(std::fs::read(entry.path()).unwrap().into());
-            if name.ends_with(".safetensors") {
-                File::large(&name, body)
-            } else {
-                File::git(&name, body)
-            }
-        });
-        hub.add(Repo::new(id, files.collect::<Vec<_>>()));
+        hub.add(Repo::new(id, File::all_in(folder.as_ref())));
     }
     println!("{}", hub.url());
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {

@@ -6,6 +6,7 @@ import { startHub } from "./hub.mjs";
 import { story, until } from "./window.mjs";
 
 const builtin = resolve(import.meta.dirname, "../../assets/builtin");
+const golden = resolve(import.meta.dirname, "../golden");
 const TARGET = "demo/Tiny-4bit";
 const HEAD = "demo/Tiny-MTP-4bit";
 const WEIGHTS = statSync(join(builtin, "target/model.safetensors")).size;
@@ -26,10 +27,12 @@ async function openModels(window, tab) {
 async function download(window) {
   const item = await window.at("download");
   if (!(await item.isExisting())) return undefined;
+  // One that is over has no bar, and asking a bar that is not there waits for it.
+  const bar = await item.$('[role="progressbar"]');
   return {
     phase: await item.getAttribute("data-phase"),
     line: await (await item.$('[data-testid="download-line"]')).getText(),
-    share: Number(await (await item.$('[role="progressbar"]')).getAttribute("aria-valuenow").catch(() => 0)),
+    share: (await bar.isExisting()) ? Number(await bar.getAttribute("aria-valuenow").catch(() => 0)) : 0,
   };
 }
 
@@ -131,6 +134,31 @@ story("a download is paused, resumed and cancelled, and what came is kept", asyn
     await window.click("models-here");
     await (await window.at("incomplete-list")).waitForExist();
     window.screenshot("models-cancelled");
+  } finally {
+    hub.stop();
+  }
+});
+
+story("of a large model only the draft head is fetched", async (open, home) => {
+  const hub = await startHub({ "demo/Large": join(golden, "qwen3_5/hf") });
+  try {
+    home.env = { HF_ENDPOINT: hub.url };
+    const window = await open();
+    await ready(window);
+    await openModels(window, "get");
+    await (await window.at("hub-search")).setValue("demo/Large");
+    await (await (await window.at("model-sheet")).$("details summary")).click();
+    await window.click("hub-head-only");
+    await window.click("hub-look");
+    await (await window.at("plan-head")).waitForExist();
+    assert.match(await window.text("plan-head"), /Only the MTP head: \d+ kB of 1\.2 MB/);
+    assert.ok(!(await (await window.at("plan-start")).isExisting()), "a head is offered to chat with");
+    window.screenshot("models-head-plan");
+    await window.click("plan-start-only");
+    assert.match((await seen(window, "done")).line, /A draft head, whole and checked/);
+    assert.ok((await hub.served()) < statSync(join(golden, "qwen3_5/hf/model.safetensors")).size, "more than the head was fetched");
+    await window.click("models-here");
+    await until("the head in its list", async () => /demo\/Large/.test(await window.text("head-list").catch(() => "")));
   } finally {
     hub.stop();
   }

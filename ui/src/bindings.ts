@@ -596,11 +596,7 @@ name: string,
 /**
  * The target first, then its drafter.
  */
-parts: Array<WantedPart>, 
-/**
- * Bytes of memory that it needs when loaded, if known beforehand.
- */
-memoryBytes: number | null, };
+parts: Array<WantedPart>, };
 
 /**
  * A pair of the catalogue.
@@ -698,6 +694,10 @@ commit: string,
  */
 headOnly: boolean, 
 /**
+ * Bytes of the weights that a head alone stands for and that stay where they are.
+ */
+inPlaceOf: number | null, 
+/**
  * What is fetched.
  */
 files: Array<PlannedFile>, };
@@ -752,9 +752,18 @@ seconds: number | null, } | { "phase": "verifying" } | { "phase": "paused" } | {
  */
 error: AppError, } | { "phase": "done", 
 /**
- * What can be loaded; without one the files are no model that runs here.
+ * What can be chatted with; without one it is no chat model.
  */
-model: LocalModel | null, };
+model: LocalModel | null, 
+/**
+ * What the files make.
+ */
+fetched: Fetched, };
+
+/**
+ * What the files of a download make.
+ */
+export type Fetched = "model" | "head" | "files";
 
 /**
  * What a download waits for.
@@ -850,6 +859,23 @@ tags: Array<string>, };
 export type TokenSource = "none" | "environment" | "hubFile" | "keychain" | "file";
 
 /**
+ * Whether there is an access token, without a character of it.
+ */
+export type TokenView = { 
+/**
+ * Where the one that is used comes from.
+ */
+source: TokenSource, 
+/**
+ * Whether the environment forbids to use one.
+ */
+switchedOff: boolean, 
+/**
+ * Places that hold something unusable, or cannot be read.
+ */
+problems: Array<string>, };
+
+/**
  * What a checkpoint can be used as.
  */
 export type ModelRole = "target" | "both" | "drafter" | "unknown";
@@ -915,7 +941,11 @@ drafters: Array<LocalModel>,
 /**
  * For a head: names of the targets here that it goes with.
  */
-targets: Array<string>, };
+targets: Array<string>, 
+/**
+ * Against the machine's memory, with the best head.
+ */
+memory: Need, };
 
 /**
  * A place that is looked through.
@@ -954,6 +984,23 @@ folders: Array<ModelFolder>,
  * Bytes of all of them, each file counted once.
  */
 bytes: number, };
+
+/**
+ * All models: those on this machine and those that can be downloaded by one click.
+ */
+export type ModelsView = { 
+/**
+ * On this machine.
+ */
+shelf: ShelfView, 
+/**
+ * The catalogue, or why there is none.
+ */
+catalog: CatalogView | null, 
+/**
+ * Why the catalogue cannot be shown.
+ */
+catalogError: AppError | null, };
 
 /**
  * What deleting a checkpoint would free.

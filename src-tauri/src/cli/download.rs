@@ -10,6 +10,7 @@ use crate::hub::token::TokenStore;
 use crate::hub::{CancelToken, Hub, HubConfig, PartRequest, Plan, Progress, RepoId};
 use crate::ipc::AppError;
 use crate::store::data_dir;
+use crate::words::{bytes, duration};
 
 /// How often a line of progress is written.
 const LINE_EVERY: Duration = Duration::from_secs(1);
@@ -193,36 +194,9 @@ fn line(progress: &Progress) -> String {
     parts.join(" · ")
 }
 
-fn bytes(count: u64) -> String {
-    match count {
-        0..1_000 => format!("{count} B"),
-        1_000..1_000_000 => format!("{:.1} KB", count as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
-        _ => format!("{:.2} GB", count as f64 / 1e9),
-    }
-}
-
-fn duration(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..3600 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_and_times_are_readable() {
-        assert_eq!(
-            [bytes(999), bytes(1500), bytes(5_000_000_000)],
-            ["999 B", "1.5 KB", "5.00 GB"]
-        );
-        let time = |seconds| duration(Duration::from_secs(seconds));
-        assert_eq!([time(59), time(61), time(7260)], ["59 s", "2 min", "2 h 1 min"]);
-    }
 
     #[test]
     fn a_line_names_what_is_known() {

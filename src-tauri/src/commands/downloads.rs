@@ -1,12 +1,7 @@
 use tauri::{State, ipc::Channel};
 
 use super::App;
-use crate::ipc::{AppError, Cancelled, CatalogView, Download, DownloadPlan, FoundRepo, TokenSource, Wanted};
-
-#[tauri::command]
-pub(crate) async fn list_catalog(state: State<'_, App>) -> Result<CatalogView, AppError> {
-    state.get()?.catalog().await
-}
+use crate::ipc::{AppError, Cancelled, Download, DownloadPlan, FoundRepo, TokenView, Wanted};
 
 #[tauri::command]
 pub(crate) async fn search_hub(state: State<'_, App>, query: String) -> Result<Vec<FoundRepo>, AppError> {
@@ -16,6 +11,13 @@ pub(crate) async fn search_hub(state: State<'_, App>, query: String) -> Result<V
 #[tauri::command]
 pub(crate) async fn plan_download(state: State<'_, App>, wanted: Wanted) -> Result<DownloadPlan, AppError> {
     state.get()?.downloads()?.plan(wanted).await
+}
+
+/// Nobody looks at the plan any more that is being made.
+#[tauri::command]
+pub(crate) fn cancel_plan(state: State<'_, App>) -> Result<(), AppError> {
+    state.get()?.downloads()?.cancel_plan();
+    Ok(())
 }
 
 /// Starts what a plan showed, or what is wanted without one; resolves to the download's id.
@@ -55,17 +57,17 @@ pub(crate) async fn watch_downloads(state: State<'_, App>, on_change: Channel<Ve
 }
 
 #[tauri::command]
-pub(crate) async fn token_status(state: State<'_, App>) -> Result<TokenSource, AppError> {
+pub(crate) async fn token_status(state: State<'_, App>) -> Result<TokenView, AppError> {
     state.get()?.token_status().await
 }
 
 /// The token goes in and never comes out.
 #[tauri::command]
-pub(crate) async fn set_token(state: State<'_, App>, token: String) -> Result<TokenSource, AppError> {
+pub(crate) async fn set_token(state: State<'_, App>, token: String) -> Result<TokenView, AppError> {
     state.get()?.set_token(&token).await
 }
 
 #[tauri::command]
-pub(crate) async fn clear_token(state: State<'_, App>) -> Result<TokenSource, AppError> {
+pub(crate) async fn clear_token(state: State<'_, App>) -> Result<TokenView, AppError> {
     state.get()?.clear_token().await
 }

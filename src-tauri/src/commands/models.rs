@@ -2,7 +2,7 @@ use tauri::{State, ipc::Channel};
 use tauri_plugin_dialog::DialogExt;
 
 use super::App;
-use crate::ipc::{AppError, Deletion, ModelStatus, ShelfView, Shelved};
+use crate::ipc::{AppError, Deletion, ModelStatus, ModelsView, ShelfView, Shelved};
 
 #[tauri::command]
 pub(crate) fn model_status(state: State<'_, App>) -> Result<ModelStatus, AppError> {
@@ -17,10 +17,10 @@ pub(crate) async fn watch_model(state: State<'_, App>, on_status: Channel<ModelS
     Ok(())
 }
 
-/// All checkpoints on this machine.
+/// All checkpoints on this machine, and the catalogue.
 #[tauri::command]
-pub(crate) async fn list_models(state: State<'_, App>) -> Result<ShelfView, AppError> {
-    state.get()?.library.shelf().await
+pub(crate) async fn list_models(state: State<'_, App>) -> Result<ModelsView, AppError> {
+    state.get()?.models().await
 }
 
 /// One folder, as the loader judges it.

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::view;
 use crate::hub::{CancelToken, Plan, Progress};
-use crate::ipc::{Download, DownloadPhase, Wanted};
+use crate::ipc::{Download, DownloadPhase, WaitReason, Wanted};
 
 /// The window hears of progress this often at most.
 const TELL: Duration = Duration::from_millis(200);
@@ -49,6 +49,22 @@ impl Job {
         }
     }
 
+    /// There is nothing to go on with: it is whole, or what was asked for is not there any more as it was.
+    pub(super) fn is_over(&self) -> bool {
+        match &self.shown.state {
+            DownloadPhase::Done { .. } => true,
+            DownloadPhase::Failed { error } => error.kind == "changed",
+            _ => false,
+        }
+    }
+
+    /// Begins anew with something else; what ran is stopped.
+    pub(super) fn turn_to(&mut self, wanted: Wanted) {
+        self.stop();
+        let id = std::mem::take(&mut self.shown.id);
+        *self = Job::new(&id, wanted, self.shown.then_chat);
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.cancel.is_some()
     }
@@ -58,6 +74,16 @@ impl Job {
         self.cancel = Some(cancel.clone());
         self.shown.state = DownloadPhase::Planning;
         cancel
+    }
+
+    /// It goes on by itself when the network is back.
+    pub(super) fn wait_for_network(&mut self) {
+        if self.is_running() {
+            self.shown.state = DownloadPhase::Waiting {
+                reason: WaitReason::Network,
+                seconds: None,
+            };
+        }
     }
 
     /// Every wait of it ends at once.

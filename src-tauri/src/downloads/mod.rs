@@ -2,28 +2,32 @@
 
 mod job;
 mod view;
+mod wanted;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::error::Error;
-use crate::hub::{CancelToken, Hub, HubError, PartRequest, Plan, RepoId};
+use crate::hub::{CancelToken, Hub, HubError, Plan};
 use crate::ipc::{AppError, Cancelled, Download, DownloadPhase, DownloadPlan, FoundRepo, Wanted};
 use crate::library::Library;
-use crate::machine;
+use crate::offers;
 use crate::store::Store;
 use crate::turn::Turns;
 
 use job::Job;
+use wanted::{pinned, repo_name, requests, same, same_revisions};
 
 /// Plans that were shown and may be started. More are not kept.
 const MOST_PLANS: usize = 16;
 /// How far a download is, is kept this often for the next start's list.
 const SAVE: Duration = Duration::from_secs(2);
+/// A network that is gone is looked for this often.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// Repositories that a search shows.
 const MOST_FOUND: usize = 30;
 
@@ -40,6 +44,8 @@ struct Inner {
     turns: Turns,
     jobs: Mutex<Vec<Job>>,
     plans: Mutex<HashMap<String, (Wanted, Plan)>>,
+    /// Ends the plan that is being made to be shown.
+    planning: Mutex<CancelToken>,
     ids: AtomicU64,
     changed: watch::Sender<()>,
     /// Held while the list is written: an older one must not overwrite a newer.
@@ -59,6 +65,7 @@ impl Downloads {
                 turns,
                 jobs: Mutex::new(jobs),
                 plans: Mutex::default(),
+                planning: Mutex::default(),
                 // Ids of earlier runs are on the list: these must not meet them.
                 ids: AtomicU64::new(first_id()),
                 changed: watch::Sender::new(()),
@@ -73,14 +80,15 @@ impl Downloads {
         &self.inner.hub
     }
 
-    /// What would be fetched. Nothing is.
+    /// What would be fetched. Nothing is. The plan before it that is not made yet is not waited for any more.
     pub async fn plan(&self, wanted: Wanted) -> Result<DownloadPlan, AppError> {
-        let plan = self.inner.hub.plan(&requests(&wanted)?, &CancelToken::new()).await?;
+        let requests = requests(&wanted)?;
+        let cancel = self.next_plan();
+        let plan = self.inner.hub.plan(&requests, &cancel).await?;
         let wanted = pinned(wanted, &plan);
         let id = self.new_id();
-        let (total, free) = machine::memory();
-        let memory = wanted.memory_bytes.or_else(|| view::memory_need(&plan));
-        let shown = view::plan(&id, &wanted, &plan, machine::fits_memory(memory, total, free));
+        let memory = offers::memory_of_plan(&wanted, plan.total() as f64);
+        let shown = view::plan(&id, &wanted, &plan, memory);
         let mut plans = self.inner.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= MOST_PLANS {
             plans.clear();
@@ -89,7 +97,20 @@ impl Downloads {
         Ok(shown)
     }
 
-    /// Starts a download, or goes on with one of the same things. A plan that was shown is used as it was shown.
+    /// Nobody looks at the plan any more that is being made: it ends at once.
+    pub fn cancel_plan(&self) {
+        self.next_plan();
+    }
+
+    fn next_plan(&self) -> CancelToken {
+        let next = CancelToken::new();
+        let mut planning = self.inner.planning.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *planning, next.clone()).cancel();
+        next
+    }
+
+    /// Starts a download, or goes on with one of the same things; one that is asked for at another revision begins with
+    /// that. A plan that was shown is used as it was shown.
     pub async fn start(&self, wanted: Wanted, plan: Option<&str>, then_chat: bool) -> Result<String, AppError> {
         requests(&wanted)?;
         let known = {
@@ -104,6 +125,9 @@ impl Downloads {
             let mut jobs = self.jobs();
             match jobs.iter_mut().find(|job| same(&job.shown.wanted, &wanted)) {
                 Some(job) => {
+                    if job.is_over() || !same_revisions(&job.shown.wanted, &wanted) {
+                        job.turn_to(wanted);
+                    }
                     job.shown.then_chat |= then_chat;
                     job.shown.id.clone()
                 }
@@ -183,6 +207,7 @@ impl Downloads {
 
     /// Stops all of them; each goes on from there when the app is started again and the person says so.
     pub async fn close(&self) {
+        self.cancel_plan();
         let running: Vec<String> = self
             .jobs()
             .iter()
@@ -227,7 +252,7 @@ impl Downloads {
             return;
         }
         let model = match &ended {
-            DownloadPhase::Done { model } => model.clone(),
+            DownloadPhase::Done { model, .. } => model.clone(),
             _ => None,
         };
         let then_chat = self.change(id, |job| {
@@ -255,7 +280,7 @@ impl Downloads {
         self.save().await?;
         let plan = match plan {
             Some(plan) => plan,
-            None => self.inner.hub.plan(&requests(&wanted)?, cancel).await?,
+            None => self.plan_of(id, &wanted, cancel).await?,
         };
         let wanted = pinned(wanted, &plan);
         // Paused while it was planned: then that is what it is.
@@ -291,11 +316,26 @@ impl Downloads {
                 }
             }
         };
-        let mut dirs = fetched.iter().map(|part| part.dir.as_path());
-        let Some(target) = dirs.next() else {
-            return Ok(DownloadPhase::Done { model: None });
-        };
-        view::loadable(&self.inner.library, &wanted.name, target, dirs.next()).await
+        let dirs: Vec<_> = fetched.iter().map(|part| part.dir.as_path()).collect();
+        let then_chat = self.change_quietly(id, |job| job.shown.then_chat);
+        view::outcome(&self.inner.library, &wanted, &dirs, then_chat == Some(true)).await
+    }
+
+    /// The plan of a download that runs. A network that is gone is waited for, as it is later on.
+    async fn plan_of(&self, id: &str, wanted: &Wanted, cancel: &CancelToken) -> Result<Plan, AppError> {
+        let (requests, config) = (requests(wanted)?, self.inner.hub.config());
+        let begun = Instant::now();
+        loop {
+            let error = match self.inner.hub.plan(&requests, cancel).await {
+                Err(error @ HubError::Network { .. }) if begun.elapsed() < config.network_wait => error,
+                other => return Ok(other?),
+            };
+            self.change(id, |job| job.wait_for_network());
+            tokio::select! {
+                () = cancel.cancelled() => return Err(error.into()),
+                () = tokio::time::sleep(config.backoff_max.min(LOOK_AGAIN)) => {}
+            }
+        }
     }
 
     fn end(&self, id: &str, phase: DownloadPhase) -> Result<(), AppError> {
@@ -340,56 +380,6 @@ impl Downloads {
     fn new_id(&self) -> String {
         self.inner.ids.fetch_add(1, Ordering::Relaxed).to_string()
     }
-}
-
-/// The hub's form of what is wanted.
-fn requests(wanted: &Wanted) -> Result<Vec<PartRequest>, HubError> {
-    let parts = wanted.parts.iter().map(|part| {
-        let (repo, in_address) = RepoId::parse(&part.repo)?;
-        Ok(PartRequest {
-            repo,
-            revision: part
-                .revision
-                .clone()
-                .filter(|revision| !revision.is_empty())
-                .or(in_address),
-            include: part.include.clone(),
-            exclude: part.exclude.clone(),
-            head_only: part.head_only,
-        })
-    });
-    parts.collect()
-}
-
-/// With the commits that the plan found: target and drafter stay as they were at that moment.
-fn pinned(mut wanted: Wanted, plan: &Plan) -> Wanted {
-    for (part, planned) in wanted.parts.iter_mut().zip(&plan.parts) {
-        part.repo = planned.repo.to_string();
-        part.revision = Some(planned.commit.clone());
-    }
-    wanted
-}
-
-/// Whether both ask for the same; a commit and the branch it was found by may differ.
-fn same(a: &Wanted, b: &Wanted) -> bool {
-    let key = |wanted: &Wanted| -> Vec<_> {
-        let parts = wanted.parts.iter();
-        parts
-            .map(|part| {
-                (
-                    repo_name(&part.repo),
-                    part.include.clone(),
-                    part.exclude.clone(),
-                    part.head_only,
-                )
-            })
-            .collect()
-    };
-    key(a) == key(b)
-}
-
-fn repo_name(text: &str) -> String {
-    RepoId::parse(text).map_or_else(|_| text.to_owned(), |(repo, _)| repo.to_string())
 }
 
 fn first_id() -> u64 {

@@ -4,14 +4,11 @@ use std::path::Path;
 
 use crate::hub::{FileState, Plan, PlanPart, Progress, SearchHit, WaitReason};
 use crate::ipc::{
-    AppError, DownloadPhase, DownloadPlan, FoundRepo, LocalModel, ModelHealth, ModelRole, Need, PlannedFile,
+    AppError, DownloadPhase, DownloadPlan, Fetched, FoundRepo, LocalModel, ModelHealth, ModelRole, Need, PlannedFile,
     PlannedPart, WaitReason as Waits, Wanted,
 };
 use crate::library::Library;
-use crate::machine;
-
-/// What a chat takes beside the weights: caches, activations, the text.
-const BESIDE_WEIGHTS: f64 = 1.15;
+use crate::{machine, offers};
 
 pub(super) fn plan(id: &str, wanted: &Wanted, plan: &Plan, memory: Need) -> DownloadPlan {
     DownloadPlan {
@@ -46,20 +43,9 @@ fn part(part: &PlanPart) -> PlannedPart {
         repo: part.repo.to_string(),
         commit: part.commit.clone(),
         head_only: part.head.is_some(),
+        in_place_of: part.head.as_ref().map(|head| head.in_place_of() as f64),
         files,
     }
-}
-
-/// The weights that would be loaded, and a share for what runs beside them.
-pub(super) fn memory_need(plan: &Plan) -> Option<f64> {
-    let weights: u64 = plan
-        .parts
-        .iter()
-        .flat_map(|part| &part.files)
-        .filter(|file| file.file.path.ends_with(".safetensors"))
-        .filter_map(|file| file.file.size)
-        .sum();
-    (weights > 0).then_some(weights as f64 * BESIDE_WEIGHTS)
 }
 
 pub(super) fn files(plan: &Plan) -> u32 {
@@ -110,15 +96,28 @@ pub(super) fn found(hit: SearchHit) -> FoundRepo {
     }
 }
 
-/// What came, as the loader judges it: downloaded means that it loads.
-pub(super) async fn loadable(
+/// What came, as the loader judges it: a model that is downloaded loads. Where the person chose files, and not to chat
+/// with them, they are what was asked for, whatever they make.
+pub(super) async fn outcome(
     library: &Library,
-    name: &str,
-    target: &Path,
-    drafter: Option<&Path>,
+    wanted: &Wanted,
+    dirs: &[&Path],
+    then_chat: bool,
 ) -> Result<DownloadPhase, AppError> {
+    let done = |fetched| DownloadPhase::Done { model: None, fetched };
+    let mut dirs = dirs.iter();
+    let Some(target) = dirs.next() else {
+        return Ok(done(Fetched::Files));
+    };
     let target = library.look_at(target).await?;
-    let head = match drafter {
+    let chosen = wanted
+        .parts
+        .first()
+        .is_some_and(|part| !part.include.is_empty() || !part.exclude.is_empty());
+    if chosen && !then_chat && target.health != ModelHealth::Whole && !offers::is_catalogued(wanted) {
+        return Ok(done(Fetched::Files));
+    }
+    let head = match dirs.next() {
         Some(dir) => Some(library.look_at(dir).await?),
         None => None,
     };
@@ -127,14 +126,20 @@ pub(super) async fn loadable(
             return Err(problem.clone());
         }
     }
-    let chats = matches!(target.role, ModelRole::Target | ModelRole::Both);
+    if !matches!(target.role, ModelRole::Target | ModelRole::Both) {
+        return Ok(done(match target.role {
+            ModelRole::Drafter => Fetched::Head,
+            _ => Fetched::Files,
+        }));
+    }
     let drafter = head.filter(|head| head.role == ModelRole::Drafter || head.role == ModelRole::Both);
     Ok(DownloadPhase::Done {
-        model: chats.then(|| LocalModel {
-            name: name.to_owned(),
+        model: Some(LocalModel {
+            name: wanted.name.clone(),
             drafter_path: drafter.as_ref().map(|head| head.model.path.clone()),
             bytes: target.model.bytes + drafter.as_ref().map_or(0.0, |head| head.model.bytes),
             ..target.model
         }),
+        fetched: Fetched::Model,
     })
 }

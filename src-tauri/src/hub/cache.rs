@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{HubError, Presence, RemoteFile, RepoId, lock};
 
 const PART: &str = "slipstream-part";
+const SHA256_HEX: usize = 64;
 
 /// A repository's folder in the cache.
 #[derive(Debug, Clone)]
@@ -32,6 +33,16 @@ pub(super) struct Note {
     pub(super) size: u64,
     /// The path in the repository.
     pub(super) path: String,
+}
+
+impl Note {
+    /// Whether what was begun for this is a beginning of `wanted` too. SHA-256 names a content whatever commit it is in:
+    /// of a large file that did not change with the commit, nothing is fetched twice. Git's own hash is no such name: it
+    /// is SHA-1, of which two contents can be made, and the files are small.
+    pub(super) fn begins(&self, wanted: &Note) -> bool {
+        (&self.etag, self.size) == (&wanted.etag, wanted.size)
+            && (self.commit == wanted.commit || wanted.etag.len() == SHA256_HEX)
+    }
 }
 
 impl RepoCache {
@@ -80,10 +91,14 @@ impl RepoCache {
         if self.is_whole(commit, &file.path, etag, size) {
             return Presence::Whole;
         }
+        let wanted = Note {
+            commit: commit.to_owned(),
+            etag: etag.to_owned(),
+            size,
+            path: file.path.clone(),
+        };
         match (self.read_note(etag), fs::metadata(self.part(etag))) {
-            (Some(note), Ok(part)) if note.commit == commit && note.etag == etag && part.len() <= size => {
-                Presence::Partial(part.len())
-            }
+            (Some(note), Ok(part)) if note.begins(&wanted) && part.len() <= size => Presence::Partial(part.len()),
             _ => Presence::Absent,
         }
     }
@@ -356,7 +371,7 @@ mod tests {
         assert_eq!(
             cache.presence(&"b".repeat(40), &file(&etag, 3)),
             Presence::Absent,
-            "another commit"
+            "another commit, and SHA-1 does not name the content"
         );
         fs::write(cache.blob(&etag), "abcd").unwrap();
         assert_eq!(
@@ -366,6 +381,22 @@ mod tests {
         );
         fs::write(cache.blob(&etag), "abc").unwrap();
         assert_eq!(cache.presence(COMMIT, &file(&etag, 3)), Presence::Whole);
+    }
+
+    #[test]
+    fn a_sha256_names_a_content_in_any_commit() {
+        let note = |commit: &str, etag: &str, size| Note {
+            commit: commit.repeat(40),
+            etag: etag.to_owned(),
+            size,
+            path: "p".to_owned(),
+        };
+        let (sha256, git) = ("a".repeat(64), "a".repeat(40));
+        let begun = note("1", &sha256, 3);
+        assert!(begun.begins(&note("1", &sha256, 3)) && begun.begins(&note("2", &sha256, 3)));
+        assert!(!begun.begins(&note("1", &sha256, 4)) && !begun.begins(&note("1", &"b".repeat(64), 3)));
+        let begun = note("1", &git, 3);
+        assert!(begun.begins(&note("1", &git, 3)) && !begun.begins(&note("2", &git, 3)));
     }
 
     #[test]

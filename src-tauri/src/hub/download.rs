@@ -1,6 +1,6 @@
 //! Plans and whole downloads.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -142,12 +142,21 @@ impl Hub {
                 let report = tracker.file(index);
                 report.state(FileState::Fetching);
                 let last = AtomicU64::new(head.present());
+                let is_waiting = AtomicBool::new(false);
                 let tell = |done: u64| {
                     let before = last.swap(done, Ordering::Relaxed);
                     report.add(done.saturating_sub(before));
                     report.found(done);
+                    if is_waiting.swap(false, Ordering::Relaxed) {
+                        report.state(FileState::Fetching);
+                    }
                 };
-                dir = head::fetch_head(self, head, &tell, stop).await?;
+                // It waits until bytes come again, not until they are asked for again.
+                let wait = |reason| {
+                    is_waiting.store(true, Ordering::Relaxed);
+                    report.state(FileState::Waiting { reason });
+                };
+                dir = head::fetch_head(self, head, &tell, &wait, stop).await?;
                 report.found(head.total());
                 report.state(FileState::Done);
             } else if !self.config().offline {

@@ -2,6 +2,12 @@
 
 use std::path::PathBuf;
 
+use super::http::BUNDLES;
+use crate::words::{bytes, list};
+
+/// A repository may have thousands of files.
+const MOST_NAMES: usize = 40;
+
 /// A failure of the hub. Texts never hold a token or a signed address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -66,6 +72,14 @@ pub enum HubError {
         /// The cause.
         message: String,
     },
+    /// Nobody who is trusted vouches for who answers.
+    #[error("the certificate of `{host}` is not trusted: {message}")]
+    Certificate {
+        /// Which host.
+        host: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The bytes stopped coming, too often.
     #[error("`{what}` stopped coming from `{host}`")]
     Stalled {
@@ -125,7 +139,7 @@ pub enum HubError {
         file: String,
     },
     /// No room.
-    #[error("the disk of `{}` is full: {needed} bytes are needed{}", .dir.display(), free_bytes(.free))]
+    #[error("the disk of `{}` is full{}", .dir.display(), room(*.needed, *.free))]
     DiskFull {
         /// The folder written to.
         dir: PathBuf,
@@ -149,7 +163,7 @@ pub enum HubError {
         message: String,
     },
     /// Patterns that choose nothing.
-    #[error("no file matches {}; there are: {}", list(.patterns), list(.files))]
+    #[error("no file matches {}; there are: {}", list(.patterns, MOST_NAMES), list(.files, MOST_NAMES))]
     NoMatch {
         /// The patterns.
         patterns: Vec<String>,
@@ -157,7 +171,7 @@ pub enum HubError {
         files: Vec<String>,
     },
     /// Names that are one on a disk that ignores case.
-    #[error("names differ only in case: {}", list(.files))]
+    #[error("names differ only in case: {}", list(.files, MOST_NAMES))]
     CaseCollision {
         /// These.
         files: Vec<String>,
@@ -223,23 +237,11 @@ fn colon(message: &str) -> String {
     }
 }
 
-fn free_bytes(free: &Option<u64>) -> String {
-    free.map(|free| format!(", {free} are free")).unwrap_or_default()
-}
-
-/// Names, with an end.
-fn list(names: &[String]) -> String {
-    const MOST: usize = 40;
-    let mut text = names
-        .iter()
-        .take(MOST)
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > MOST {
-        text.push_str(&format!(" and {} more", names.len() - MOST));
-    }
-    text
+fn room(needed: u64, free: Option<u64>) -> String {
+    let needed = (needed > 0).then(|| format!("{} are needed", bytes(needed)));
+    let free = free.map(|free| format!("{} are free", bytes(free)));
+    let known: Vec<String> = needed.into_iter().chain(free).collect();
+    colon(&known.join(", "))
 }
 
 impl HubError {
@@ -255,6 +257,7 @@ impl HubError {
             HubError::RateLimited { .. } => "rate_limited",
             HubError::Server { .. } => "server",
             HubError::Network { .. } => "network",
+            HubError::Certificate { .. } => "certificate",
             HubError::Stalled { .. } => "stalled",
             HubError::Redirect { .. } => "redirect",
             HubError::Answer { .. } => "answer",
@@ -303,7 +306,10 @@ impl HubError {
             }
             HubError::Server { .. } => "what was fetched is kept; try again later",
             HubError::Network { .. } | HubError::Stalled { .. } => {
-                "what was fetched is kept; check the network, a proxy (HTTPS_PROXY) or certificates (SSL_CERT_FILE), then try again"
+                "what was fetched is kept; check the network or a proxy (HTTPS_PROXY), then try again"
+            }
+            HubError::Certificate { .. } => {
+                "if your network or hub has a certificate authority of its own, add its certificate to the system's, or name its PEM file in SSL_CERT_FILE, and start Slipstream again; else somebody may be reading along"
             }
             HubError::Redirect { .. } | HubError::Answer { .. } => {
                 "check HF_ENDPOINT, or whether a proxy or sign-in page answers in place of the hub"
@@ -326,6 +332,9 @@ impl HubError {
             HubError::Token { .. } => "enter the token again, or set HF_TOKEN",
             HubError::NoHead { .. } => "use another drafter, or load the model without one",
             HubError::BadFile { .. } => "delete the file and fetch it again",
+            HubError::Config { name, .. } if BUNDLES.contains(name) => {
+                "it must name a file with certificates in PEM form; correct or unset it, and start Slipstream again"
+            }
             HubError::Config { .. } => return None,
             HubError::Task => "try again; if it comes back, restart Slipstream",
         };

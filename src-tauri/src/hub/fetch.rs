@@ -71,7 +71,10 @@ impl Hub {
                 self.complete(job, &cache, &note, lock, cancel).await?;
             }
         }
-        cache.link(job.commit, path, &etag)?;
+        let (commit, name) = (job.commit.to_owned(), path.clone());
+        // The disk may take its time.
+        let linked = tokio::task::spawn_blocking(move || cache.link(&commit, &name, &etag)).await;
+        linked.map_err(|_| HubError::Task)??;
         job.report.found(size);
         job.report.state(FileState::Done);
         Ok(())
@@ -390,7 +393,7 @@ impl WaitReason {
 }
 
 /// Notices a connection that trickles. What the disk holds up does not count.
-struct Floor {
+pub(super) struct Floor {
     rate: u64,
     window: Duration,
     since: Instant,
@@ -398,7 +401,7 @@ struct Floor {
 }
 
 impl Floor {
-    fn new(rate: u64, window: Duration) -> Self {
+    pub(super) fn new(rate: u64, window: Duration) -> Self {
         Floor {
             rate,
             window,
@@ -407,7 +410,7 @@ impl Floor {
         }
     }
 
-    fn is_too_slow(&mut self, bytes: u64, blocked: Duration, now: Instant) -> bool {
+    pub(super) fn is_too_slow(&mut self, bytes: u64, blocked: Duration, now: Instant) -> bool {
         self.bytes += bytes;
         self.since += blocked;
         let passed = now.saturating_duration_since(self.since);

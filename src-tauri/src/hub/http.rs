@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::error::Error as _;
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -15,6 +17,8 @@ use super::{CancelToken, HubConfig, HubError, RepoId, Secret};
 const MOST_REDIRECTS: usize = 10;
 const LONGEST_MESSAGE: usize = 300;
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Variables that name further certificates, as OpenSSL, Python's `requests` and curl read them.
+pub(super) const BUNDLES: [&str; 3] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
 
 /// How a request failed.
 #[derive(Debug)]
@@ -237,7 +241,8 @@ pub(super) struct Question<'a> {
 }
 
 /// A client as the configuration and the environment want it: proxies and the system's certificates are the library's
-/// own doing, a bundle named in the environment is added to them.
+/// own doing (on Linux `SSL_CERT_FILE` takes these' place, as it does for other programs), and the certificates that the
+/// environment names are believed besides.
 pub(super) fn client(config: &HubConfig, redirects: redirect::Policy) -> Result<Client, HubError> {
     let mut builder = Client::builder()
         .user_agent(&config.user_agent)
@@ -248,20 +253,43 @@ pub(super) fn client(config: &HubConfig, redirects: redirect::Policy) -> Result<
         // A shared connection that died during a sleep must not serve the next tries.
         .http2_keep_alive_interval(KEEP_ALIVE)
         .http2_keep_alive_timeout(KEEP_ALIVE);
-    for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"] {
-        let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) else {
-            continue;
-        };
-        let bad = |message: String| HubError::Config { name, message };
-        let text = std::fs::read(&path).map_err(|e| bad(format!("`{}`: {e}", path.display())))?;
-        let certificates =
-            Certificate::from_pem_bundle(&text).map_err(|e| bad(format!("`{}`: {e}", path.display())))?;
+    for (name, path) in bundles(|name| std::env::var_os(name)) {
+        let certificates = certificates(Path::new(&path)).map_err(|message| HubError::Config {
+            name,
+            message: format!("`{}`: {message}", path.display()),
+        })?;
         builder = builder.tls_certs_merge(certificates);
     }
     builder.build().map_err(|e| HubError::Config {
         name: "network",
         message: cause(&e),
     })
+}
+
+/// The variables that are set.
+fn bundles(variable: impl Fn(&str) -> Option<OsString>) -> impl Iterator<Item = (&'static str, OsString)> {
+    let set = move |name| Some((name, variable(name).filter(|path| !path.is_empty())?));
+    BUNDLES.into_iter().filter_map(set)
+}
+
+/// The certificates of a PEM file or, as `requests` allows too, of all such files in a folder.
+fn certificates(path: &Path) -> Result<Vec<Certificate>, String> {
+    let of = |path: &Path| {
+        let text = std::fs::read(path).map_err(|e| e.to_string())?;
+        Certificate::from_pem_bundle(&text).map_err(|e| e.to_string())
+    };
+    let found = if path.is_dir() {
+        let entries = std::fs::read_dir(path).map_err(|e| e.to_string())?;
+        // Such folders hold other files too.
+        let each = entries.flatten().filter_map(|entry| of(&entry.path()).ok());
+        each.flatten().collect()
+    } else {
+        of(path)?
+    };
+    match found.is_empty() {
+        true => Err("it holds no certificate".to_owned()),
+        false => Ok(found),
+    }
 }
 
 impl Http {
@@ -360,7 +388,13 @@ pub(super) fn no_answer(error: &reqwest::Error, host: &str, what: &str, first: b
         });
     }
     // Neither gets better by waiting.
-    if message.contains("certificate") || message.contains("proxy auth") {
+    if message.contains("certificate") {
+        return Failure::Fatal(HubError::Certificate {
+            host: host.to_owned(),
+            message,
+        });
+    }
+    if message.contains("proxy auth") {
         return Failure::Fatal(network);
     }
     if error.is_timeout() && !error.is_connect() {
@@ -391,4 +425,31 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
         }
         .to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_named_by_any_of_three_variables() {
+        let set = |name: &str| match name {
+            "SSL_CERT_FILE" => Some(OsString::new()),
+            "REQUESTS_CA_BUNDLE" | "CURL_CA_BUNDLE" => Some(OsString::from("/x.pem")),
+            _ => None,
+        };
+        let names: Vec<&str> = bundles(set).map(|(name, _)| name).collect();
+        assert_eq!(names, ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]);
+    }
+
+    #[test]
+    fn a_bundle_without_a_certificate_is_no_bundle() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ca.pem");
+        assert!(certificates(&file).unwrap_err().contains("No such file"));
+        std::fs::write(&file, "none").unwrap();
+        for path in [dir.path(), &file] {
+            assert_eq!(certificates(path).unwrap_err(), "it holds no certificate");
+        }
+    }
 }

@@ -142,7 +142,7 @@ impl Hub {
             buffer.extend_from_slice(chunk);
             Ok(())
         };
-        self.stretch(file, bytes, &mut sink, cancel).await?;
+        self.range_to(file, bytes, &mut sink, cancel).await?;
         Ok(buffer)
     }
 
@@ -154,7 +154,12 @@ impl Hub {
         sink: &mut (dyn FnMut(&[u8]) -> Result<(), HubError> + Send),
         cancel: &CancelToken,
     ) -> Result<(), HubError> {
-        self.stretch(file, bytes, sink, cancel).await
+        let manner = range::Manner {
+            config: self.config(),
+            waiting: &|_| (),
+            cancel,
+        };
+        self.stretch(file, bytes, sink, manner).await
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens what an earlier run left, if it is of the same content and commit, and hashes it; else begins anew.
+    /// Opens what an earlier run left, if it begins what is wanted ([`Note::begins`]), and hashes it; else begins anew.
     pub(super) async fn open(
         cache: RepoCache,
         note: Note,
@@ -48,11 +48,12 @@ impl Part {
         let blobs = cache.blobs();
         fs::create_dir_all(&blobs).map_err(|e| io_error(&blobs, &e))?;
         let hasher = Hasher::for_etag(&note.etag, note.size).ok_or_else(|| unverifiable(&note.path))?;
-        let known = cache
-            .read_note(&note.etag)
-            .is_some_and(|old| (&old.commit, &old.etag, old.size) == (&note.commit, &note.etag, note.size));
-        if !known {
+        let old = cache.read_note(&note.etag);
+        if !old.as_ref().is_some_and(|old| old.begins(&note)) {
             cache.discard(&note.etag);
+        }
+        // It belongs to the commit that is fetched now, and goes with it when that is deleted.
+        if old.as_ref() != Some(&note) {
             cache.write_note(&note)?;
         }
         let file = OpenOptions::new()

@@ -1,17 +1,28 @@
 //! A stretch of a file, without the rest.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use reqwest::header::{CONTENT_ENCODING, CONTENT_RANGE};
 use reqwest::{Method, StatusCode};
 
-use super::fetch::unchanged;
+use super::fetch::{Floor, unchanged};
 use super::http::{Answer, Failure, Question, cause};
 use super::retry::{Miss, Patience};
-use super::{CancelToken, Hub, HubError, PartFile, headers};
+use super::{CancelToken, Hub, HubConfig, HubError, PartFile, WaitReason, headers};
 
 /// What takes the bytes.
 type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> Result<(), HubError> + Send);
+
+/// How a stretch is fetched.
+#[derive(Clone, Copy)]
+pub(super) struct Manner<'a> {
+    /// How patiently.
+    pub(super) config: &'a HubConfig,
+    /// Hears why nothing comes, each time that nothing does.
+    pub(super) waiting: &'a (dyn Fn(WaitReason) + Send + Sync),
+    pub(super) cancel: &'a CancelToken,
+}
 
 impl Hub {
     pub(super) async fn stretch(
@@ -19,7 +30,7 @@ impl Hub {
         file: &PartFile,
         bytes: Range<u64>,
         sink: Sink<'_>,
-        cancel: &CancelToken,
+        manner: Manner<'_>,
     ) -> Result<(), HubError> {
         if let Some(size) = file.size.filter(|size| bytes.end > *size) {
             return Err(HubError::LengthMismatch {
@@ -37,12 +48,14 @@ impl Hub {
         let mut patience = Patience::default();
         while at < bytes.end {
             let before = at;
-            let missed = self.some(file, &mut at, bytes.end, sink, cancel).await?;
+            let missed = self.some(file, &mut at, bytes.end, sink, manner).await?;
             patience.moved(at - before);
             let Some(miss) = missed else { continue };
-            let pause = patience.missed(self.config(), miss)?;
+            let reason = WaitReason::of(&miss);
+            let pause = patience.missed(manner.config, miss)?;
+            (manner.waiting)(reason);
             tokio::select! {
-                () = cancel.cancelled() => return Err(HubError::Cancelled { kept: 0 }),
+                () = manner.cancel.cancelled() => return Err(HubError::Cancelled { kept: 0 }),
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -56,7 +69,7 @@ impl Hub {
         at: &mut u64,
         end: u64,
         sink: Sink<'_>,
-        cancel: &CancelToken,
+        Manner { config, cancel, .. }: Manner<'_>,
     ) -> Result<Option<Miss>, HubError> {
         let question = Question {
             method: Method::GET,
@@ -65,7 +78,7 @@ impl Hub {
             what: &file.path,
             range: Some(format!("bytes={at}-{}", end - 1)),
         };
-        let mut answer = match self.http().ask(self.config(), cancel, &question).await {
+        let mut answer = match self.http().ask(config, cancel, &question).await {
             Ok(answer) => answer,
             Err(Failure::Fatal(error) | Failure::Refused(error)) => return Err(error),
             Err(Failure::Miss(miss)) => return Ok(Some(miss)),
@@ -77,10 +90,11 @@ impl Hub {
         if let Err(message) = starts_at(&answer, *at, file.size) {
             return Ok(Some(no_ranges(file, message)));
         }
+        let mut floor = Floor::new(config.floor, config.floor_window);
         while *at < end {
             let chunk = tokio::select! {
                 () = cancel.cancelled() => return Err(HubError::Cancelled { kept: 0 }),
-                chunk = tokio::time::timeout(self.config().stall, answer.response.chunk()) => chunk,
+                chunk = tokio::time::timeout(config.stall, answer.response.chunk()) => chunk,
             };
             let stalled = HubError::Stalled {
                 host: answer.host.clone(),
@@ -99,8 +113,12 @@ impl Hub {
                 Err(_elapsed) => return Ok(Some(missed(stalled))),
             };
             let wanted = usize::try_from(end - *at).map_or(chunk.len(), |left| left.min(chunk.len()));
+            let blocked = Instant::now();
             sink(&chunk[..wanted])?;
             *at += wanted as u64;
+            if floor.is_too_slow(wanted as u64, blocked.elapsed(), Instant::now()) {
+                return Ok(Some(missed(stalled)));
+            }
         }
         Ok(None)
     }

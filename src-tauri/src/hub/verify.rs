@@ -42,14 +42,15 @@ impl Hasher {
     /// The hash, as an etag.
     pub(super) fn finish(self) -> String {
         match self {
-            Hasher::Sha256(sha) => hex(&sha.finalize()),
-            Hasher::Git(sha) => hex(&sha.finalize()),
+            Hasher::Sha256(sha) => hex(sha.finalize()),
+            Hasher::Git(sha) => hex(sha.finalize()),
         }
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
+/// As etags are written.
+pub(super) fn hex(bytes: impl AsRef<[u8]>) -> String {
+    bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text

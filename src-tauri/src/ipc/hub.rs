@@ -74,8 +74,6 @@ pub struct Wanted {
     pub name: String,
     /// The target first, then its drafter.
     pub parts: Vec<WantedPart>,
-    /// Bytes of memory that it needs when loaded, if known beforehand.
-    pub memory_bytes: Option<f64>,
 }
 
 /// A pair of the catalogue.
@@ -138,6 +136,8 @@ pub struct PlannedPart {
     pub commit: String,
     /// Only the head, by byte range.
     pub head_only: bool,
+    /// Bytes of the weights that a head alone stands for and that stay where they are.
+    pub in_place_of: Option<f64>,
     /// What is fetched.
     pub files: Vec<PlannedFile>,
 }
@@ -190,9 +190,23 @@ pub enum DownloadPhase {
     },
     /// All files are here and whole.
     Done {
-        /// What can be loaded; without one the files are no model that runs here.
+        /// What can be chatted with; without one it is no chat model.
         model: Option<LocalModel>,
+        /// What the files make.
+        fetched: Fetched,
     },
+}
+
+/// What the files of a download make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum Fetched {
+    /// A chat model.
+    Model,
+    /// A draft head.
+    Head,
+    /// Neither: the files that were asked for.
+    Files,
 }
 
 /// What a download waits for.
@@ -275,6 +289,18 @@ pub enum TokenSource {
     File,
 }
 
+/// Whether there is an access token, without a character of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenView {
+    /// Where the one that is used comes from.
+    pub source: TokenSource,
+    /// Whether the environment forbids to use one.
+    pub switched_off: bool,
+    /// Places that hold something unusable, or cannot be read.
+    pub problems: Vec<String>,
+}
+
 /// What a checkpoint can be used as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -343,6 +369,8 @@ pub struct Shelved {
     pub drafters: Vec<LocalModel>,
     /// For a head: names of the targets here that it goes with.
     pub targets: Vec<String>,
+    /// Against the machine's memory, with the best head.
+    pub memory: Need,
 }
 
 /// A place that is looked through.
@@ -369,6 +397,18 @@ pub struct ShelfView {
     pub folders: Vec<ModelFolder>,
     /// Bytes of all of them, each file counted once.
     pub bytes: f64,
+}
+
+/// All models: those on this machine and those that can be downloaded by one click.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelsView {
+    /// On this machine.
+    pub shelf: ShelfView,
+    /// The catalogue, or why there is none.
+    pub catalog: Option<CatalogView>,
+    /// Why the catalogue cannot be shown.
+    pub catalog_error: Option<AppError>,
 }
 
 /// What deleting a checkpoint would free.

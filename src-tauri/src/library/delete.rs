@@ -58,7 +58,8 @@ fn plan(found: &Found) -> Result<Plan, Error> {
     match (&found.cached_in, found.place) {
         (_, ModelPlace::Builtin) => Err(Error::BuiltinStays),
         (Some(repo_dir), _) => cached(found, repo_dir),
-        (None, place) => Ok(Plan {
+        (None, ModelPlace::Heads) => head(found),
+        (None, _) => Ok(Plan {
             // Only what makes a checkpoint: a folder of the person's may hold more.
             remove: [files(&found.dir, 0), files(&found.dir.join("mtp"), 0)]
                 .concat()
@@ -69,9 +70,27 @@ fn plan(found: &Found) -> Result<Plan, Error> {
             empty: vec![found.dir.clone()],
             whole: false,
             shared: 0,
-            foreign: place != ModelPlace::Heads,
+            foreign: true,
         }),
     }
+}
+
+/// A head's folder is the app's own, with all that is in it; so is the lock beside it.
+fn head(found: &Found) -> Result<Plan, Error> {
+    let beside = found.dir.parent().unwrap_or(&found.dir);
+    let lock = beside.join(format!(".{}.lock", found.commit.as_deref().unwrap_or_default()));
+    if is_held(&lock) {
+        return Err(in_use(found, &lock));
+    }
+    let mut remove = files(&found.dir, 8);
+    remove.extend(Some(lock).filter(|lock| lock.exists()));
+    Ok(Plan {
+        remove,
+        empty: vec![found.dir.clone(), beside.to_owned()],
+        whole: false,
+        shared: 0,
+        foreign: false,
+    })
 }
 
 fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
@@ -85,10 +104,7 @@ fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
         }
     }
     if let Some(lock) = held_lock(repo_dir) {
-        return Err(Error::InUse {
-            name: found.name.clone(),
-            by: format!("another program downloads it ({})", name_of(&lock)),
-        });
+        return Err(in_use(found, &lock));
     }
     let snapshots = repo_dir.join("snapshots");
     let commit = found.commit.clone().unwrap_or_default();
@@ -188,11 +204,20 @@ fn blob_of(link: &Path) -> Option<PathBuf> {
 /// A lock file of the repository that somebody holds.
 fn held_lock(repo_dir: &Path) -> Option<PathBuf> {
     let locks = repo_dir.parent()?.join(".locks").join(repo_dir.file_name()?);
-    entries(&locks).find(|path| {
-        let file = fs::File::open(path);
-        // The lock is given back when the file is closed.
-        file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
-    })
+    entries(&locks).find(|path| is_held(path))
+}
+
+fn is_held(lock: &Path) -> bool {
+    let file = fs::File::open(lock);
+    // The lock is given back when the file is closed.
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
+}
+
+fn in_use(found: &Found, lock: &Path) -> Error {
+    Error::InUse {
+        name: found.name.clone(),
+        by: format!("another program downloads it ({})", name_of(lock)),
+    }
 }
 
 /// Files and links below a folder. Links to folders are links: they are not followed.
@@ -250,6 +275,8 @@ fn is_part(path: &Path) -> bool {
             "license.txt",
             "license.md",
             "notice",
+            // Whoever took a head's folder elsewhere took this with it.
+            crate::hub::head::RECORD,
             ".gitattributes",
         ]
         .contains(&&*name)

@@ -37,6 +37,20 @@ pub(super) struct Found {
     pub(super) bare: bool,
 }
 
+/// Repository and commit of a head's folder below the folder of all heads, and whether it is unfinished:
+/// `OWNER--NAME/COMMIT`, and `OWNER--NAME/.COMMIT.part` while it is fetched.
+pub(super) fn head_of(heads: &Path, dir: &Path) -> Option<(String, String, bool)> {
+    let below = dir.strip_prefix(heads).ok()?;
+    let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+    let [folder, last] = parts.as_slice() else { return None };
+    let begun = last.strip_prefix('.').and_then(|name| name.strip_suffix(".part"));
+    Some((
+        folder.replacen("--", "/", 1),
+        begun.unwrap_or(last).to_owned(),
+        begun.is_some(),
+    ))
+}
+
 /// What a place holds, or nothing where the place itself is not there.
 pub(super) fn find(place: &Place) -> Option<Vec<Found>> {
     if !place.dir.is_dir() {
@@ -122,6 +136,15 @@ impl Walk<'_> {
         if folders.iter().any(|path| name_of(path).starts_with("models--")) {
             return cached(dir, self.found);
         }
+        if self.place.kind == ModelPlace::Heads {
+            let is_begun = |path: &&PathBuf| head_of(&self.place.dir, path).is_some_and(|(_, _, begun)| begun);
+            let begun: Vec<Found> = folders
+                .iter()
+                .filter(is_begun)
+                .map(|path| self.describe(path))
+                .collect();
+            self.found.extend(begun);
+        }
         if depth > 0 {
             for path in folders.iter().filter(|path| !name_of(path).starts_with('.')) {
                 self.look(path, depth - 1);
@@ -129,20 +152,20 @@ impl Walk<'_> {
         }
     }
 
-    /// Other programs keep `OWNER/NAME` folders, heads that were cut out lie in `OWNER--NAME/COMMIT`.
+    /// Other programs keep `OWNER/NAME` folders.
     fn describe(&self, dir: &Path) -> Found {
         let below = dir.strip_prefix(&self.place.dir).unwrap_or(Path::new(""));
         let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-        if let ([folder, commit], ModelPlace::Heads) = (parts.as_slice(), self.place.kind) {
-            let repo = folder.replacen("--", "/", 1);
+        let head = head_of(&self.place.dir, dir).filter(|_| self.place.kind == ModelPlace::Heads);
+        if let Some((repo, commit, bare)) = head {
             return Found {
                 dir: dir.to_owned(),
                 place: ModelPlace::Heads,
                 name: repo.clone(),
                 repo: Some(repo),
-                commit: Some(commit.clone()),
+                commit: Some(commit),
                 cached_in: None,
-                bare: false,
+                bare,
             };
         }
         let repo = match parts.as_slice() {
@@ -249,6 +272,10 @@ fn repo_of(dir: &Path) -> Option<String> {
     name_of(dir)
         .strip_prefix("models--")
         .map(|name| name.replacen("--", "/", 1))
+}
+
+pub(super) fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 pub(super) fn name_of(path: &Path) -> String {

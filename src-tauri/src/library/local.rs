@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
 
+use super::find::{self, text};
+use super::footprint::size;
 use crate::error::Error;
 use crate::ipc::LocalModel;
 
@@ -131,30 +133,9 @@ pub(super) fn absolute(path: &str) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// The folder's name; in a Hugging Face cache (`models--OWNER--NAME/snapshots/COMMIT`) the repository's.
+/// The folder's name; in a Hugging Face cache the repository's.
 fn name(dir: &Path) -> String {
-    let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let repository = dir
-        .parent()
-        .filter(|parent| last(parent).is_some_and(|name| name == "snapshots"))
-        .and_then(Path::parent)
-        .and_then(last)
-        .and_then(|name| name.strip_prefix("models--").map(|name| name.replace("--", "/")));
-    repository.or_else(|| last(dir)).unwrap_or_else(|| text(dir))
-}
-
-fn size(dir: &Path) -> u64 {
-    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    // Through links: a cache's files are links to blobs.
-    files
-        .filter_map(|entry| std::fs::metadata(entry.path()).ok())
-        .filter(|meta| meta.is_file())
-        .map(|meta| meta.len())
-        .sum()
-}
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    find::alone(dir).name
 }
 
 #[cfg(test)]

@@ -200,10 +200,12 @@ impl Library {
         self.shelf().await
     }
 
-    /// `OWNER/NAME` of a folder in a cache.
+    /// `OWNER/NAME` of a folder in a cache, or of a head.
     #[must_use]
     pub fn repo_of(&self, path: &str) -> Option<String> {
-        find::alone(Path::new(path)).repo
+        let dir = Path::new(path);
+        let head = self.places.heads.as_ref().and_then(|heads| find::head_of(heads, dir));
+        head.map(|(repo, ..)| repo).or_else(|| find::alone(dir).repo)
     }
 
     /// What deleting a checkpoint would free.

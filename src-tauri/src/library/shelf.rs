@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::delete;
-use super::find::{self, Found, Place, entries, name_of};
+use super::find::{self, Found, Place, entries, name_of, text};
 use super::footprint::{Footprint, fingerprint, size};
 use super::pairs;
 use crate::error::Error;
 use crate::ipc::{AppError, Deletion, LocalModel, ModelFolder, ModelHealth, ModelPlace, ModelRole, ShelfView, Shelved};
 use crate::store::RememberedModel;
+use crate::words::list;
+use crate::{machine, offers};
 
 /// The checkpoints found so far; clones share it. Every call reads the disk: none belongs on the window's thread.
 #[derive(Clone, Default)]
@@ -72,9 +74,15 @@ impl Shelf {
             .collect();
         let mut footprint = Footprint::default();
         let bytes: u64 = judged.iter().map(|(found, _)| footprint.add(&found.dir)).sum();
+        let around = Around {
+            all: &judged,
+            remembered,
+            catalogue,
+            memory: machine::memory(),
+        };
         let mut models: Vec<Shelved> = judged
             .iter()
-            .map(|(found, verdict)| shelved(found, verdict, &judged, remembered, catalogue))
+            .map(|(found, verdict)| shelved(found, verdict, &around))
             .collect();
         models.sort_by_key(|model| (order(model), model.model.name.to_lowercase()));
         ShelfView {
@@ -88,7 +96,7 @@ impl Shelf {
     pub(super) fn one(&self, dir: &Path) -> Shelved {
         let found = find::alone(dir);
         let verdict = self.judge(&found);
-        shelved(&found, &verdict, &[], &[], &[])
+        shelved(&found, &verdict, &Around::nothing())
     }
 
     /// The built-in pair, which is not looked for.
@@ -101,7 +109,7 @@ impl Shelf {
         let verdict = self.judge(&found);
         Shelved {
             model,
-            ..shelved(&found, &verdict, &[], &[], &[])
+            ..shelved(&found, &verdict, &Around::nothing())
         }
     }
 
@@ -211,7 +219,7 @@ fn inspect(dir: &Path) -> Verdict {
                 "file_missing",
                 format!(
                     "{} {} not here",
-                    list(&lost),
+                    list(&lost, 3),
                     if lost.len() == 1 { "is" } else { "are" }
                 ),
                 "download it again: only what is missing is fetched",
@@ -253,13 +261,34 @@ const IS_MISSING: [&str; 8] = [
     "tokenizer",
 ];
 
-fn shelved(
-    found: &Found,
-    verdict: &Verdict,
-    all: &[(Found, Verdict)],
-    remembered: &[RememberedModel],
-    catalogue: &[(String, String)],
-) -> Shelved {
+/// What a checkpoint is compared with.
+struct Around<'a> {
+    all: &'a [(Found, Verdict)],
+    remembered: &'a [RememberedModel],
+    catalogue: &'a [(String, String)],
+    /// In all, and free now.
+    memory: (Option<f64>, Option<f64>),
+}
+
+impl Around<'_> {
+    /// For one that is looked at alone.
+    fn nothing() -> Self {
+        Around {
+            all: &[],
+            remembered: &[],
+            catalogue: &[],
+            memory: machine::memory(),
+        }
+    }
+}
+
+fn shelved(found: &Found, verdict: &Verdict, around: &Around<'_>) -> Shelved {
+    let Around {
+        all,
+        remembered,
+        catalogue,
+        memory,
+    } = *around;
     let path = text(&found.dir);
     let origin = |found: &Found| found.repo.clone().unwrap_or_else(|| found.name.clone());
     let is_target = matches!(verdict.role, ModelRole::Target | ModelRole::Both);
@@ -297,11 +326,14 @@ fn shelved(
             .collect(),
         _ => Vec::new(),
     };
+    let model_here = LocalModel {
+        id: path,
+        ..model(found, chosen)
+    };
+    let head = chosen.and_then(|head| head.repo.as_deref());
     Shelved {
-        model: LocalModel {
-            id: path,
-            ..model(found, chosen)
-        },
+        memory: offers::memory_of_model(found.repo.as_deref(), head, model_here.bytes, memory),
+        model: model_here,
         role: verdict.role,
         place: found.place,
         health: verdict.health.clone(),
@@ -348,17 +380,4 @@ fn problem(kind: &str, message: String, hint: &str) -> AppError {
 
 fn gone(dir: &Path) -> Error {
     Error::ModelGone { path: text(dir) }
-}
-
-/// A few names, and how many more.
-fn list(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(3).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(3) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }

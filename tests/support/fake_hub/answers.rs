@@ -259,8 +259,8 @@ fn file_answer(state: &State, repo: &Repo, file: &File, head: &Head, respond: &R
     }
     answer.status = 302;
     let address = format!(
-        "http://localhost:{}/blob/{}?X-Signature=signed-{}",
-        state.content.port(),
+        "{}/blob/{}?X-Signature=signed-{}",
+        state.content_url(),
         file.etag(),
         head.path().len()
     );
@@ -344,8 +344,8 @@ fn tree(state: &State, contents: &Contents, repo: &Repo, head: &Head) -> Found {
     let to = (from + contents.page).min(repo.files.len());
     let link = (to < repo.files.len()).then(|| {
         format!(
-            "<http://{}{}?recursive=true&cursor={to}>; rel=\"next\"",
-            state.hub,
+            "<{}{}?recursive=true&cursor={to}>; rel=\"next\"",
+            state.url(),
             head.path()
         )
     });

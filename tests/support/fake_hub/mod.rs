@@ -8,12 +8,13 @@ mod content;
 mod http;
 mod repo;
 mod rules;
+mod tls;
 
 use std::collections::HashMap;
 use std::io::BufReader;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use body::{Body, hex};
@@ -87,6 +88,8 @@ struct State {
     ended: Condvar,
     hub: SocketAddr,
     content: SocketAddr,
+    /// Set where clients come by TLS.
+    front: OnceLock<tls::Front>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -94,6 +97,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl State {
+    /// The endpoint.
+    fn url(&self) -> String {
+        match self.front.get() {
+            Some(front) => format!("https://127.0.0.1:{}", front.hub),
+            None => format!("http://{}", self.hub),
+        }
+    }
+
+    /// Where the bytes are, under another host name.
+    fn content_url(&self) -> String {
+        match self.front.get() {
+            Some(front) => format!("https://localhost:{}", front.content),
+            None => format!("http://localhost:{}", self.content.port()),
+        }
+    }
+
     /// Waits; `false` when the hub ends meanwhile.
     fn wait(&self, time: Duration) -> bool {
         let ending = lock(&self.ending);
@@ -121,6 +140,8 @@ impl State {
 /// The hub. It ends when dropped.
 pub struct FakeHub {
     state: Arc<State>,
+    /// What runs the front of a hub that is reached by TLS.
+    front: Option<tokio::runtime::Runtime>,
 }
 
 impl Default for FakeHub {
@@ -149,10 +170,19 @@ impl FakeHub {
             ended: Condvar::new(),
             hub: hub.local_addr().unwrap(),
             content: content.local_addr().unwrap(),
+            front: OnceLock::new(),
         });
         accept(hub, &state, false);
         accept(content, &state, true);
-        FakeHub { state }
+        FakeHub { state, front: None }
+    }
+
+    /// From now on its addresses are `https`. Gives the certificate of the authority that vouches for them, as PEM.
+    pub fn secure(&mut self) -> String {
+        let (front, runtime, authority) = tls::start(self.state.hub, self.state.content);
+        self.state.front.set(front).expect("it is secure already");
+        self.front = Some(runtime);
+        authority
     }
 
     /// A hub with one repository.
@@ -164,12 +194,12 @@ impl FakeHub {
 
     /// The endpoint.
     pub fn url(&self) -> String {
-        format!("http://{}", self.state.hub)
+        self.state.url()
     }
 
     /// Where the bytes are, under another host name.
     pub fn content_url(&self) -> String {
-        format!("http://localhost:{}", self.state.content.port())
+        self.state.content_url()
     }
 
     /// Adds a repository, or replaces the one of that name.
@@ -295,6 +325,10 @@ impl Drop for FakeHub {
         *lock(&self.state.ending) = true;
         self.state.ended.notify_all();
         self.go_down();
+        if let Some(front) = self.front.take() {
+            // Also from where nothing may wait.
+            front.shutdown_background();
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Repositories of the fake hub.
 
+use std::path::{Path, PathBuf};
+
 use super::Body;
 
 /// A commit for repositories of which a test needs only one.
@@ -17,6 +19,20 @@ pub struct File {
 }
 
 impl File {
+    /// A checkpoint's files, its weights kept as large ones.
+    pub fn all_in(folder: &Path) -> Vec<Self> {
+        let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let file = |path: PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let body = Body::Bytes(std::fs::read(&path).unwrap().into());
+            match name.ends_with(".safetensors") {
+                true => File::large(&name, body),
+                false => File::git(&name, body),
+            }
+        };
+        entries.map(|entry| file(entry.unwrap().path())).collect()
+    }
+
     /// A small file, kept in git.
     pub fn small(path: &str, text: &str) -> Self {
         Self::git(path, Body::text(text))

@@ -208,7 +208,7 @@ mockIPC(async (command, payload): Promise<unknown> => {
       watchers.push(args.onStatus);
       return null;
     case "list_models":
-      return models.shelf(builtin);
+      return { shelf: models.shelf(builtin), catalog: models.catalog, catalogError: null };
     case "add_folder":
     case "remove_folder":
       return models.shelf(builtin);
@@ -218,8 +218,6 @@ mockIPC(async (command, payload): Promise<unknown> => {
       return { frees: 2.9e9, shared: args.path.includes("27B") ? 6e9 : 0, foreign: args.path.includes("Youssofal") };
     case "delete_model":
       return 2.9e9;
-    case "list_catalog":
-      return models.catalog;
     case "search_hub":
       await pause(400);
       return ["mlx-community/Qwen3.8-27B-4bit", "mlx-community/Qwen3.8-27B-8bit", "Qwen/Qwen3.8-27B"].map((repo, i) => ({ repo, downloads: 120_000 / (i + 1), gated: i === 2, tags: ["mlx"] }));
@@ -237,11 +235,13 @@ mockIPC(async (command, payload): Promise<unknown> => {
     case "watch_downloads":
       return models.watch(args.onChange);
     case "token_status":
-      return models.token.source;
+      return models.token;
     case "set_token":
-      return (models.token.source = "keychain");
+      return Object.assign(models.token, { source: "keychain" });
     case "clear_token":
-      return (models.token.source = "none");
+      return Object.assign(models.token, { source: "none" });
+    case "cancel_plan":
+      return null;
     case "load_model":
       return load(args.path);
     case "unload_model":

@@ -1,7 +1,7 @@
 //! Models and downloads for the fake: a catalogue, what is on the disk, and a download that takes its time.
 
 import type { Channel } from "@tauri-apps/api/core";
-import type { AppError, CatalogPair, CatalogView, Download, DownloadPlan, LocalModel, Need, Shelved, ShelfView, TokenSource, Wanted } from "../bindings";
+import type { AppError, CatalogPair, CatalogView, Download, DownloadPlan, LocalModel, Need, Shelved, ShelfView, TokenView, Wanted } from "../bindings";
 import { part } from "../state/downloads";
 
 const scene = new URLSearchParams(location.search).get("scene") ?? "";
@@ -12,7 +12,7 @@ const memory = (bytes: number): Need => ({ bytes, free: 22e9, total: TOTAL, verd
 const disk = (bytes: number): Need => ({ bytes, free: FREE, total: null, verdict: bytes > FREE ? "tooLarge" : "fits" });
 
 function pair(id: string, name: string, repos: string[], gb: number, patch: Partial<CatalogPair> = {}): CatalogPair {
-  const wanted: Wanted = { name, parts: repos.map((repo) => part(repo)), memoryBytes: gb * 1.15e9 };
+  const wanted: Wanted = { name, parts: repos.map((repo) => part(repo)) };
   return { id, wanted, note: null, quantization: "4-bit", licence: "Apache-2.0", downloadBytes: gb * 1e9, verified: true, recommended: false, memory: memory(gb * 1.15e9), disk: disk(gb * 1e9), installed: null, ...patch };
 }
 
@@ -29,7 +29,7 @@ export const catalog: CatalogView = {
 const local = (name: string, gb: number, drafterPath: string | null = null): LocalModel => ({ id: `/hub/${name}`, name, path: `/hub/${name}`, drafterPath, note: null, bytes: gb * 1e9 });
 const entry = (model: LocalModel, patch: Partial<Shelved> = {}): Shelved => ({
   model, role: "target", place: "cache", health: "whole", problems: [], warnings: [], repo: model.name, commit: "0e7ffd5c629ef7719d4cbc04069232580bfa9d9c",
-  family: "qwen3_5", quantization: "affine 4-bit, groups of 64", drafters: [], targets: [], ...patch,
+  family: "qwen3_5", quantization: "affine 4-bit, groups of 64", drafters: [], targets: [], memory: memory(model.bytes * 1.125 + 2e9), ...patch,
 });
 const problem = (message: string, hint: string): AppError => ({ kind: "shard_missing", message, hint });
 
@@ -91,7 +91,7 @@ export function run(id: string): void {
     const done = list.find((d) => d.id === id)!.done + bytes / 60;
     if (done < bytes) return change(id, { state: { phase: "transferring" }, bytes, done, files: 12, filesDone: Math.floor((done / bytes) * 12), speed: bytes / 12, etaSeconds: step > 6 ? ((bytes - done) / bytes) * 12 : null });
     clearInterval(timers.get(id));
-    change(id, { state: { phase: "done", model: local(wanted.name, bytes / 1e9) }, done: bytes, speed: null, etaSeconds: null });
+    change(id, { state: { phase: "done", model: local(wanted.name, bytes / 1e9), fetched: "model" }, done: bytes, speed: null, etaSeconds: null });
   }, 200));
 }
 
@@ -118,8 +118,8 @@ export function plan(wanted: Wanted): DownloadPlan {
   const files = ["config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "model.safetensors.index.json"].map((path) => ({ path, bytes: 11e3, there: 11e3 }));
   return {
     id: "plan", wanted, bytes, there: bytes / 5, memory: memory(bytes * 1.15), disk: disk(bytes * 0.8),
-    parts: wanted.parts.map((p, i) => ({ repo: p.repo, commit: "10c35caa00000000000000000000000000004818", headOnly: p.headOnly, files: i === 0 ? [...files, { path: "model-00001-of-00001.safetensors", bytes, there: bytes / 5 }] : [{ path: "model.safetensors", bytes: 849_400_335, there: 0 }] })),
+    parts: wanted.parts.map((p, i) => ({ repo: p.repo, commit: "10c35caa00000000000000000000000000004818", headOnly: p.headOnly, inPlaceOf: p.headOnly ? 55e9 : null, files: i === 0 ? [...files, { path: "model-00001-of-00001.safetensors", bytes, there: bytes / 5 }] : [{ path: "model.safetensors", bytes: 849_400_335, there: 0 }] })),
   };
 }
 
-export const token: { source: TokenSource } = { source: "none" };
+export const token: TokenView = { source: "none", switchedOff: false, problems: scene === "token" ? ["the keychain cannot be read: access was refused"] : [] };

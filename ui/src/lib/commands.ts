@@ -5,7 +5,6 @@ import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { openUrl } from "@tauri-apps/plugin-opener";
 import type {
   Cancelled,
-  CatalogView,
   Chat,
   ChatSummary,
   Deletion,
@@ -13,9 +12,10 @@ import type {
   DownloadPlan,
   FoundRepo,
   ModelStatus,
+  ModelsView,
   Settings,
   ShelfView,
-  TokenSource,
+  TokenView,
   TurnEvent,
   TurnOptions,
   Wanted,
@@ -47,7 +47,8 @@ export const modelStatus = (): Promise<ModelStatus> => invoke("model_status");
 /** Calls back at each change of the model's status for as long as the window lives. */
 export const watchModel = (onStatus: (status: ModelStatus) => void): Promise<null> =>
   invoke("watch_model", { onStatus: channel(onStatus) });
-export const listModels = (): Promise<ShelfView> => invoke("list_models");
+/** What is here and what can be fetched, by one look at the disk. */
+export const listModels = (): Promise<ModelsView> => invoke("list_models");
 /** Loads `builtin` or a folder; resolves when the model is ready. */
 export const loadModel = (path: string, drafterPath: string | null): Promise<ModelStatus> =>
   invoke("load_model", { path, drafterPath });
@@ -61,9 +62,10 @@ export const weighModel = (path: string): Promise<Deletion> => invoke("weigh_mod
 /** Resolves to the bytes that came free. */
 export const deleteModel = (path: string, foreign: boolean): Promise<number> => invoke("delete_model", { path, foreign });
 
-export const listCatalog = (): Promise<CatalogView> => invoke("list_catalog");
 export const searchHub = (query: string): Promise<FoundRepo[]> => invoke("search_hub", { query });
 export const planDownload = (wanted: Wanted): Promise<DownloadPlan> => invoke("plan_download", { wanted });
+/** Nobody looks at the plan any more that is being made. */
+export const cancelPlan = (): Promise<null> => invoke("cancel_plan");
 /** Starts what a plan showed, or what is wanted without one. */
 export const startDownload = (wanted: Wanted, planId: string | null, thenChat: boolean): Promise<string> =>
   invoke("start_download", { wanted, planId, thenChat });
@@ -74,9 +76,9 @@ export const cancelDownload = (id: string): Promise<Cancelled> => invoke("cancel
 export const watchDownloads = (onChange: (all: Download[]) => void): Promise<null> =>
   invoke("watch_downloads", { onChange: channel(onChange) });
 
-export const tokenStatus = (): Promise<TokenSource> => invoke("token_status");
-export const setToken = (token: string): Promise<TokenSource> => invoke("set_token", { token });
-export const clearToken = (): Promise<TokenSource> => invoke("clear_token");
+export const tokenStatus = (): Promise<TokenView> => invoke("token_status");
+export const setToken = (token: string): Promise<TokenView> => invoke("set_token", { token });
+export const clearToken = (): Promise<TokenView> => invoke("clear_token");
 
 /** Folders dragged over the window: whether one is over it, then what was dropped. */
 export async function followDrops(onDrop: (event: { over: boolean } | { paths: string[] }) => void): Promise<void> {

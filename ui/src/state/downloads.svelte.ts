@@ -2,7 +2,7 @@ import type { Download, Wanted } from "../bindings";
 import * as commands from "../lib/commands";
 import { toAppError } from "../lib/errors";
 import { strings } from "../lib/strings";
-import { apply, initial, newlySaid } from "./downloads";
+import { apply, initial, isPlanning, newlySaid } from "./downloads";
 import { listModels } from "./model.svelte";
 import { Store } from "./store.svelte";
 import { announce, report } from "./view.svelte";
@@ -20,15 +20,6 @@ function take(list: Download[]): void {
   for (const download of said) announce(strings.downloads.say(download.name, download.state.phase));
   if (!said.some((d) => d.state.phase === "done")) return;
   void listModels();
-  void listCatalog();
-}
-
-export async function listCatalog(): Promise<void> {
-  try {
-    downloads.dispatch({ type: "catalog", catalog: await commands.listCatalog() });
-  } catch (error) {
-    downloads.dispatch({ type: "catalogFailed", error: toAppError(error) });
-  }
 }
 
 /** Asks what a download would fetch, and shows it. */
@@ -79,7 +70,12 @@ async function ask(query: string): Promise<void> {
   }
 }
 
-export const closeDraft = (): void => downloads.dispatch({ type: "draftClosed" });
+/** Nobody waits for a plan that is not looked at any more. */
+export function closeDraft(): void {
+  if (isPlanning(downloads.current)) commands.cancelPlan().catch(report);
+  downloads.dispatch({ type: "draftClosed" });
+}
+
 export const dismissNote = (): void => downloads.dispatch({ type: "noted" });
 export const openPage = (url: string): void => void commands.openLink(url).catch(report);
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { apply, asRepository, downloadOf, initial, isRunning, newlySaid, overall, part, patterns, remedy, share, shortName, type DownloadsEvent } from "./downloads";
+import { apply, asRepository, downloadOf, headAlone, initial, isPlanning, isRunning, newlySaid, overall, part, patterns, remedy, share, shortName, type DownloadsEvent } from "./downloads";
 import { download } from "./samples";
 
 const all = (...events: DownloadsEvent[]) => events.reduce(apply, initial);
-const wanted = (repo: string) => ({ name: repo, parts: [part(repo)], memoryBytes: null });
+const wanted = (repo: string) => ({ name: repo, parts: [part(repo)] });
 const error = { kind: "network", message: "No connection.", hint: null };
 const plan = (of: ReturnType<typeof wanted>) => ({
   id: "p", wanted: of, parts: [], bytes: 1, there: 0,
@@ -17,6 +17,26 @@ test("an answer about a plan that was left is dropped", () => {
   expect(state.draft).toEqual({ wanted: b, plan: null, error: null });
   expect(apply(state, { type: "planFailed", wanted: a, error }).draft?.error).toBeNull();
   expect(apply(state, { type: "planned", wanted: b, plan: plan(b) }).draft?.plan?.id).toBe("p");
+});
+
+test("a plan that was given up is no failure of the one that took its place", () => {
+  const a = wanted("a/a");
+  const state = all({ type: "planning", wanted: a }, { type: "planning", wanted: a });
+  const cancelled = { ...error, kind: "cancelled" };
+  expect(apply(state, { type: "planFailed", wanted: a, error: cancelled })).toBe(state);
+  expect(isPlanning(state)).toBe(true);
+  const failed = apply(state, { type: "planFailed", wanted: a, error });
+  expect(failed.draft?.error).toBe(error);
+  expect([isPlanning(failed), isPlanning(apply(state, { type: "draftClosed" })), isPlanning(initial)]).toEqual([false, false, false]);
+});
+
+test("a head alone is told by what it stands for, beside a model it is not", () => {
+  const head = { repo: "a/a", commit: "c", headOnly: true, inPlaceOf: 55e9, files: [] };
+  const whole = { ...head, repo: "b/b", headOnly: false, inPlaceOf: null };
+  const of = (parts: (typeof head | typeof whole)[]) => headAlone({ ...plan(wanted("a/a")), bytes: 0.85e9, parts });
+  expect(of([head])).toEqual({ bytes: 0.85e9, of: 55e9 });
+  expect(of([whole, head])).toBeNull();
+  expect(of([])).toBeNull();
 });
 
 test("an answer to an older search is dropped", () => {
@@ -41,10 +61,10 @@ test("shares are known only with the size", () => {
 });
 
 test("a catalogue's pair finds its download, pinned or not, until it is over", () => {
-  const pinned = download({ wanted: { name: "x", parts: [part("a/a", { revision: "abc" })], memoryBytes: null } });
+  const pinned = download({ wanted: { name: "x", parts: [part("a/a", { revision: "abc" })] } });
   expect(downloadOf([pinned], wanted("a/a"))).toBe(pinned);
   expect(downloadOf([pinned], wanted("a/b"))).toBeUndefined();
-  expect(downloadOf([{ ...pinned, state: { phase: "done", model: null } }], wanted("a/a"))).toBeUndefined();
+  expect(downloadOf([{ ...pinned, state: { phase: "done", model: null, fetched: "files" } }], wanted("a/a"))).toBeUndefined();
 });
 
 test("a screen reader hears of a change of phase once, and not of progress", () => {

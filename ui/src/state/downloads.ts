@@ -1,6 +1,6 @@
 //! Downloads as the app tells them, and the one that is being looked at before it starts.
 
-import type { AppError, CatalogView, Download, DownloadPlan, FoundRepo, Wanted, WantedPart } from "../bindings";
+import type { AppError, Download, DownloadPlan, FoundRepo, Wanted, WantedPart } from "../bindings";
 
 export interface Draft {
   wanted: Wanted;
@@ -18,8 +18,6 @@ export interface Search {
 
 export interface DownloadsState {
   list: Download[];
-  catalog: CatalogView | null;
-  catalogError: AppError | null;
   draft: Draft | null;
   search: Search | null;
   /** What the last cancelled download left in the cache. */
@@ -30,8 +28,6 @@ export interface DownloadsState {
 
 export type DownloadsEvent =
   | { type: "changed"; list: Download[] }
-  | { type: "catalog"; catalog: CatalogView }
-  | { type: "catalogFailed"; error: AppError }
   | { type: "planning"; wanted: Wanted }
   | { type: "planned"; wanted: Wanted; plan: DownloadPlan }
   | { type: "planFailed"; wanted: Wanted; error: AppError }
@@ -46,8 +42,6 @@ export type DownloadsEvent =
 
 export const initial: DownloadsState = {
   list: [],
-  catalog: null,
-  catalogError: null,
   draft: null,
   search: null,
   kept: null,
@@ -58,16 +52,14 @@ export function apply(state: DownloadsState, event: DownloadsEvent): DownloadsSt
   switch (event.type) {
     case "changed":
       return { ...state, list: event.list };
-    case "catalog":
-      return { ...state, catalog: event.catalog, catalogError: null };
-    case "catalogFailed":
-      return { ...state, catalogError: event.error };
     case "planning":
       return { ...state, draft: { wanted: event.wanted, plan: null, error: null }, refusal: null };
     case "planned":
       // The person may have gone on to another one meanwhile.
       return state.draft?.wanted === event.wanted ? { ...state, draft: { ...state.draft, plan: event.plan } } : state;
     case "planFailed":
+      // Only what nobody looks at any more is cancelled; another plan of the same may be on its way.
+      if (event.error.kind === "cancelled") return state;
       return state.draft?.wanted === event.wanted ? { ...state, draft: { ...state.draft, error: event.error } } : state;
     case "draftClosed":
       return { ...state, draft: null };
@@ -86,6 +78,16 @@ export function apply(state: DownloadsState, event: DownloadsEvent): DownloadsSt
     case "noted":
       return { ...state, kept: null, refusal: null };
   }
+}
+
+/** Whether the hub is still asked for the draft's plan. */
+export const isPlanning = (state: DownloadsState): boolean => state.draft !== null && !state.draft.plan && !state.draft.error;
+
+/** Of a plan that fetches the heads of larger models alone: its bytes, and those of the weights that stay where they are. */
+export function headAlone(plan: DownloadPlan): { bytes: number; of: number } | null {
+  const heads = plan.parts.filter((part) => part.headOnly);
+  if (heads.length === 0 || heads.length < plan.parts.length) return null;
+  return { bytes: plan.bytes, of: heads.reduce((sum, part) => sum + (part.inPlaceOf ?? 0), 0) };
 }
 
 const RUNS: Download["state"]["phase"][] = ["planning", "transferring", "waiting", "verifying"];

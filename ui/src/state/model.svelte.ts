@@ -29,11 +29,12 @@ function take(status: ModelStatus): void {
   announce(say[status.state](status.model.name));
 }
 
+/** What is here and what can be fetched, by one look at the disk. */
 export async function listModels(): Promise<void> {
   try {
-    model.dispatch({ type: "listed", shelf: await commands.listModels() });
+    model.dispatch({ type: "listed", models: await commands.listModels() });
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "list", error: toAppError(error) });
   }
 }
 
@@ -55,19 +56,19 @@ export async function unloadModel(): Promise<void> {
 /** Has a folder looked through from now on. Resolves to whether it holds a model. */
 export async function addFolder(path: string): Promise<boolean> {
   try {
-    model.dispatch({ type: "listed", shelf: await commands.addFolder(path) });
+    model.dispatch({ type: "shelved", shelf: await commands.addFolder(path) });
     return true;
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "addFolder", error: toAppError(error) });
     return false;
   }
 }
 
 export async function removeFolder(path: string): Promise<void> {
   try {
-    model.dispatch({ type: "listed", shelf: await commands.removeFolder(path) });
+    model.dispatch({ type: "shelved", shelf: await commands.removeFolder(path) });
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "removeFolder", error: toAppError(error) });
   }
 }
 
@@ -84,7 +85,7 @@ export async function deleteModel(path: string, foreign: boolean): Promise<numbe
     await listModels();
     return freed;
   } catch (error) {
-    model.dispatch({ type: "listFailed", error: toAppError(error) });
+    model.dispatch({ type: "listFailed", wish: "delete", error: toAppError(error) });
     return null;
   }
 }

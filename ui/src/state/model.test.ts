@@ -20,7 +20,7 @@ test("a new request clears the failure before", () => {
 test("a failure that came as a status and as a refusal is told once", () => {
   const model = localModel({ id: "/m/big", path: "/m/big", name: "Big" });
   const state = all(
-    { type: "listed", shelf: shelf([model]) },
+    { type: "shelved", shelf: shelf([model]) },
     { type: "status", status: { state: "failed", model, error } },
     { type: "refused", path: "/m/big", error },
   );
@@ -28,7 +28,7 @@ test("a failure that came as a status and as a refusal is told once", () => {
 });
 
 test("a model is known by id or path", () => {
-  const state = all({ type: "listed", shelf: shelf([localModel()]) }, { type: "status", status: ready() });
+  const state = all({ type: "shelved", shelf: shelf([localModel()]) }, { type: "status", status: ready() });
   expect(nameOf(state, "builtin")).toBe("Tiny");
   expect(nameOf(state, "/models/tiny")).toBe("Tiny");
   expect(isLoaded(state, localModel())).toBe(true);
@@ -55,4 +55,11 @@ test("a head in a folder of its own is told apart from one inside", () => {
   expect(draftNote(shelved({ role: "both" }))).toBe("own");
   expect(draftNote(shelved({ role: "target" }))).toBe("none");
   expect(draftNote(shelved({ role: "target", model: localModel({ drafterPath: "/m/head" }) }))).toBe("separate");
+});
+
+test("a wish that failed is named as what it was, until the next list", () => {
+  const failed = all({ type: "listFailed", wish: "addFolder", error });
+  expect(failed.listError).toEqual({ wish: "addFolder", error });
+  const models = { shelf: shelf([]), catalog: null, catalogError: error };
+  expect(apply(failed, { type: "listed", models })).toMatchObject({ ...models, listError: null });
 });

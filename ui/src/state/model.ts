@@ -1,6 +1,8 @@
 //! What is loaded, and what could be.
 
-import type { AppError, LocalModel, ModelStatus, ShelfView, Shelved } from "../bindings";
+import type { AppError, CatalogView, LocalModel, ModelStatus, ModelsView, ShelfView, Shelved } from "../bindings";
+
+export type ListWish = "list" | "addFolder" | "removeFolder" | "delete";
 
 export interface ModelState {
   status: ModelStatus;
@@ -8,7 +10,11 @@ export interface ModelState {
   known: boolean;
   /** All checkpoints on this machine; null until listed. */
   shelf: ShelfView | null;
-  listError: AppError | null;
+  /** What can be downloaded by one click, compared with what is here; null until listed. */
+  catalog: CatalogView | null;
+  catalogError: AppError | null;
+  /** Why the last wish about the lists failed, and which it was. */
+  listError: { wish: ListWish; error: AppError } | null;
   /** The path whose loading was asked for and has not ended. */
   requested: string | null;
   /** Why the last request failed; the model before it may still be loaded. */
@@ -17,8 +23,9 @@ export interface ModelState {
 
 export type ModelEvent =
   | { type: "status"; status: ModelStatus }
-  | { type: "listed"; shelf: ShelfView }
-  | { type: "listFailed"; error: AppError }
+  | { type: "listed"; models: ModelsView }
+  | { type: "shelved"; shelf: ShelfView }
+  | { type: "listFailed"; wish: ListWish; error: AppError }
   | { type: "requested"; path: string }
   | { type: "loaded"; status: ModelStatus }
   | { type: "refused"; path: string; error: AppError };
@@ -27,6 +34,8 @@ export const initial: ModelState = {
   status: { state: "none" },
   known: false,
   shelf: null,
+  catalog: null,
+  catalogError: null,
   listError: null,
   requested: null,
   refusal: null,
@@ -37,9 +46,11 @@ export function apply(state: ModelState, event: ModelEvent): ModelState {
     case "status":
       return { ...state, status: event.status, known: true };
     case "listed":
+      return { ...state, ...event.models, listError: null };
+    case "shelved":
       return { ...state, shelf: event.shelf, listError: null };
     case "listFailed":
-      return { ...state, listError: event.error };
+      return { ...state, listError: { wish: event.wish, error: event.error } };
     case "requested":
       return { ...state, requested: event.path, refusal: null };
     case "loaded":

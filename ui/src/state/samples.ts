@@ -99,6 +99,7 @@ export const shelved = (patch: Partial<Shelved> = {}): Shelved => ({
   quantization: "4-bit",
   drafters: [],
   targets: [],
+  memory: { verdict: "fits", bytes: null, free: null, total: null },
   ...patch,
 });
 
@@ -107,7 +108,7 @@ export const shelf = (models: LocalModel[]): ShelfView => ({ models: models.map(
 export const download = (patch: Partial<Download> = {}): Download => ({
   id: "1",
   name: "Qwen3.8 27B",
-  wanted: { name: "Qwen3.8 27B", parts: [], memoryBytes: null },
+  wanted: { name: "Qwen3.8 27B", parts: [] },
   state: { phase: "transferring" },
   bytes: 16e9,
   done: 4e9,

@@ -11,18 +11,13 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::cache::is_commit;
 use super::{HubError, PartRequest, RepoId};
 
 const TEXT: &str = include_str!("../../../../assets/catalog.json");
 const VERSION: u64 = 1;
 
 static BUILT_IN: LazyLock<Catalog> = LazyLock::new(|| Catalog::parse(TEXT).unwrap_or_default());
-
-/// Up to this much memory, a Mac lends two thirds of it to the GPU, above it three quarters.
-const SMALL_MAC: u64 = 36 << 30;
-/// Beside the files' own bytes: an eighth for what is computed, and this much for conversation and program. The peaks
-/// that the catalogue states are within an eighth of that.
-const BESIDE_FILES: u64 = 2_000_000_000;
 
 /// The pairs.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -46,8 +41,8 @@ pub struct Entry {
     pub name: String,
     /// A sentence about it.
     pub note: Option<String>,
-    /// Whether [`Catalog::recommend`] may name it.
-    suggest: bool,
+    /// Whether it may be recommended without being asked for.
+    pub suggest: bool,
     /// Whether its facts were checked against the hub.
     pub verified: bool,
     /// The model.
@@ -92,19 +87,6 @@ pub struct Memory {
     pub peak_is: Option<String>,
     /// The smallest machine that it was advised for.
     pub mac_bytes: Option<u64>,
-}
-
-/// Whether a pair fits a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    /// With room to spare.
-    Fits,
-    /// It takes more than the GPU gets by itself.
-    Tight,
-    /// Not at all.
-    TooLarge,
-    /// The machine's memory or the need is not known; no reason to refuse.
-    Unknown,
 }
 
 impl Catalog {
@@ -152,17 +134,6 @@ impl Catalog {
     pub fn entry(&self, id: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.id == id)
     }
-
-    /// The pair for a machine with so much memory: of those that may be suggested and suit it, the one with the
-    /// largest target. Where the memory cannot be read it is the smallest of all.
-    #[must_use]
-    pub fn recommend(&self, memory: Option<u64>) -> Option<&Entry> {
-        let suggested = self.entries.iter().filter(|e| e.suggest && e.target.bytes.is_some());
-        match memory {
-            Some(memory) => suggested.filter(|e| e.suits(memory)).max_by_key(|e| e.target.bytes),
-            None => suggested.min_by_key(|e| e.target.bytes),
-        }
-    }
 }
 
 impl Entry {
@@ -181,42 +152,6 @@ impl Entry {
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         self.parts().map(|part| part.bytes).sum()
-    }
-
-    /// Memory that it takes: as stated, else estimated by its size.
-    #[must_use]
-    pub fn memory_need(&self) -> Option<u64> {
-        let files: u64 = self.parts().filter_map(|part| part.bytes).sum();
-        let estimate = || self.target.bytes.map(|_| files + files / 8 + BESIDE_FILES);
-        self.memory.peak_bytes.or_else(estimate)
-    }
-
-    /// Against a machine's memory.
-    #[must_use]
-    pub fn fit(&self, memory: Option<u64>) -> Fit {
-        let Some(memory) = memory else {
-            return Fit::Unknown;
-        };
-        let lent = self.memory_need().map(|need| need <= gpu_budget(memory));
-        match (self.advised(memory), lent) {
-            (Some(false), _) => Fit::TooLarge,
-            (_, Some(true)) => Fit::Fits,
-            (Some(true), _) => Fit::Tight,
-            (None, Some(false)) if self.memory_need() <= Some(memory) => Fit::Tight,
-            (None, Some(false)) => Fit::TooLarge,
-            (None, None) => Fit::Unknown,
-        }
-    }
-
-    /// Whether it was advised for a machine like this, where somebody said so. Systems keep some memory back from what
-    /// they tell.
-    fn advised(&self, memory: u64) -> Option<bool> {
-        self.memory.mac_bytes.map(|mac| memory >= mac - mac / 16)
-    }
-
-    fn suits(&self, memory: u64) -> bool {
-        self.advised(memory)
-            .unwrap_or_else(|| self.fit(Some(memory)) == Fit::Fits)
     }
 
     fn check(&self, sources: &BTreeMap<String, String>) -> Result<(), String> {
@@ -294,7 +229,6 @@ impl Part {
     }
 
     fn check(&self) -> Result<(), String> {
-        let is_commit = |text: &String| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
         if self.revision.as_ref().is_some_and(|revision| !is_commit(revision)) {
             return Err("its revision is no commit".to_owned());
         }
@@ -302,14 +236,5 @@ impl Part {
             return Err("`bytes` and `bytes_are` do not fit".to_owned());
         }
         Ok(())
-    }
-}
-
-/// Memory that a Mac lends to the GPU by itself.
-fn gpu_budget(memory: u64) -> u64 {
-    if memory <= SMALL_MAC {
-        memory / 3 * 2
-    } else {
-        memory / 4 * 3
     }
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::journal::{self, Part, hex};
+use super::journal::{self, Part};
 use super::{HeadPlan, Output, Source, record};
 use crate::hub::cache::io_error;
-use crate::hub::verify::Hasher;
-use crate::hub::{CancelToken, HubError, lock};
+use crate::hub::verify::{Hasher, hex};
+use crate::hub::{CancelToken, HubError, WaitReason, lock};
 
 /// The unfinished folder and what belongs to it.
 struct Work {
@@ -77,7 +77,7 @@ pub(super) async fn fetch<S: Source>(
         return Ok(dir);
     }
     let lock = plan.repo_dir().join(format!(".{}.lock", plan.commit));
-    let held = lock::acquire(&lock, cancel, || {}).await?;
+    let held = lock::acquire(&lock, cancel, || source.waiting(WaitReason::OtherProcess)).await?;
     // Another window may have been at it.
     if !is_whole(plan) {
         begin(plan, &work)?;
@@ -87,7 +87,8 @@ pub(super) async fn fetch<S: Source>(
         })?;
         put_in_place(&work, &dir)?;
     }
-    drop(std::fs::remove_file(&lock));
+    // Still held: who waits for it sees that it is gone. Left behind it is an empty file.
+    let _ = std::fs::remove_file(&lock);
     drop(held);
     Ok(dir)
 }
@@ -125,7 +126,9 @@ async fn fill<S: Source>(
             let _ = part.note();
             return Err(e);
         }
-        let (sha256, hub) = part.finish().map_err(|e| io_error(&path, &e))?;
+        // The disk may take its time.
+        let finished = tokio::task::spawn_blocking(move || part.finish()).await;
+        let (sha256, hub) = finished.map_err(|_| HubError::Task)?.map_err(|e| io_error(&path, &e))?;
         if let Err(e) = check(output, &path, hub.as_deref()) {
             remove_file(&path)?;
             remove_file(&work.journal(at))?;

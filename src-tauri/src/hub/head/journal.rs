@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::hub::verify::Hasher;
+use crate::hub::verify::{Hasher, hex};
 
 /// Bytes between two notes; so many at most are fetched twice.
 const STRETCH: u64 = 256 << 10;
@@ -133,8 +133,4 @@ pub(super) fn noted(journal: &Path) -> u64 {
         .and_then(|line| line.split_once(' '))
         .and_then(|(end, _)| end.parse().ok());
     end.unwrap_or(0)
-}
-
-pub(super) fn hex(bytes: impl AsRef<[u8]>) -> String {
-    bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -19,7 +19,11 @@ use std::future::Future;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::{CancelToken, Hub, HubError, Listing, PartFile, RepoId};
+use super::range::Manner;
+use super::{CancelToken, Hub, HubError, Listing, PartFile, RepoId, WaitReason};
+
+/// The file in a head's folder that says what it is and what of it was checked.
+pub const RECORD: &str = record::NAME;
 
 /// What takes bytes, in their order.
 type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> Result<(), HubError> + Send);
@@ -34,6 +38,9 @@ trait Source: Sync {
         bytes: Range<u64>,
         sink: Sink<'_>,
     ) -> impl Future<Output = Result<(), HubError>> + Send;
+
+    /// Nothing can be done now.
+    fn waiting(&self, reason: WaitReason);
 }
 
 /// Which byte ranges of which files make the head.
@@ -134,17 +141,25 @@ pub fn heads_dir(home: &Path) -> PathBuf {
     home.join("assets").join("slipstream").join("heads")
 }
 
-/// Reads the headers of a repository's weight files and chooses the head's tensors.
+/// Reads the headers of a repository's weight files and chooses the head's tensors. Somebody waits for it: it gives up
+/// sooner than a download does.
 ///
 /// # Errors
 /// [`HubError::NoHead`] where there is none, or a file contradicts itself, the index or the hub.
 pub async fn plan_head(hub: &Hub, listing: &Listing, cancel: &CancelToken) -> Result<HeadPlan, HubError> {
-    let source = OfHub { hub, cancel };
+    let source = OfHub {
+        hub,
+        manner: Manner {
+            config: hub.impatient(),
+            waiting: &|_| (),
+            cancel,
+        },
+    };
     plan::plan(&source, listing, &heads_dir(&hub.config().home)).await
 }
 
-/// Fetches the head to a folder of its own; `progress` hears how many bytes of it are there. Broken off, it keeps what
-/// came, and the same call goes on from there.
+/// Fetches the head to a folder of its own; `progress` hears how many bytes of it are there, `waiting` why none come.
+/// Broken off, it keeps what came, and the same call goes on from there.
 ///
 /// # Errors
 /// What the hub and the disk say.
@@ -152,19 +167,31 @@ pub async fn fetch_head(
     hub: &Hub,
     plan: &HeadPlan,
     progress: &(dyn Fn(u64) + Send + Sync),
+    waiting: &(dyn Fn(WaitReason) + Send + Sync),
     cancel: &CancelToken,
 ) -> Result<PathBuf, HubError> {
-    let source = OfHub { hub, cancel };
+    let source = OfHub {
+        hub,
+        manner: Manner {
+            config: hub.config(),
+            waiting,
+            cancel,
+        },
+    };
     fetch::fetch(&source, plan, progress, cancel).await
 }
 
 struct OfHub<'a> {
     hub: &'a Hub,
-    cancel: &'a CancelToken,
+    manner: Manner<'a>,
 }
 
 impl Source for OfHub<'_> {
     async fn read(&self, file: &PartFile, bytes: Range<u64>, sink: Sink<'_>) -> Result<(), HubError> {
-        self.hub.range_to(file, bytes, sink, self.cancel).await
+        self.hub.stretch(file, bytes, sink, self.manner).await
+    }
+
+    fn waiting(&self, reason: WaitReason) {
+        (self.manner.waiting)(reason);
     }
 }

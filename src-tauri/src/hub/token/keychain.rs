@@ -31,35 +31,46 @@ pub(super) trait Keychain: Send + Sync {
     fn delete(&self) -> Result<(), Trouble>;
 }
 
-/// The system's own.
-pub(super) struct System;
+/// One of the system's.
+pub(super) struct System {
+    entry: fn() -> keyring::Result<keyring::Entry>,
+}
 
-impl Keychain for System {
-    fn get(&self) -> Result<Option<String>, Trouble> {
-        within(PATIENCE, || match entry()?.get_password() {
-            Ok(text) => Ok(Some(text)),
+impl System {
+    /// The one that the system has for this.
+    pub(super) fn own() -> Self {
+        System {
+            entry: || keyring::Entry::new(SERVICE, ACCOUNT),
+        }
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(keyring::Entry) -> keyring::Result<T> + Send + 'static,
+    ) -> Result<Option<T>, Trouble> {
+        let entry = self.entry;
+        within(PATIENCE, move || match entry().and_then(what) {
+            Ok(found) => Ok(Some(found)),
             Err(keyring::Error::NoEntry) => Ok(None),
-            Err(e) => Err(cause(&e)),
-        })
-    }
-
-    fn set(&self, secret: &Secret) -> Result<(), Trouble> {
-        let secret = secret.clone();
-        within(PATIENCE, move || {
-            entry()?.set_password(secret.reveal()).map_err(|e| cause(&e))
-        })
-    }
-
-    fn delete(&self) -> Result<(), Trouble> {
-        within(PATIENCE, || match entry()?.delete_credential() {
-            Ok(()) | Err(keyring::Error::NoEntry) => Ok(()),
             Err(e) => Err(cause(&e)),
         })
     }
 }
 
-fn entry() -> Result<keyring::Entry, Trouble> {
-    keyring::Entry::new(SERVICE, ACCOUNT).map_err(|e| cause(&e))
+impl Keychain for System {
+    fn get(&self) -> Result<Option<String>, Trouble> {
+        self.ask(|entry| entry.get_password())
+    }
+
+    fn set(&self, secret: &Secret) -> Result<(), Trouble> {
+        let secret = secret.clone();
+        let kept = self.ask(move |entry| entry.set_password(secret.reveal()))?;
+        kept.ok_or_else(|| Trouble::Refused("what it holds cannot be used".to_owned()))
+    }
+
+    fn delete(&self) -> Result<(), Trouble> {
+        self.ask(|entry| entry.delete_credential()).map(drop)
+    }
 }
 
 /// Some of the library's errors carry the stored bytes.
@@ -88,9 +99,40 @@ fn within<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, LazyLock};
     use std::time::Instant;
 
+    use keyring_core::api::CredentialStoreApi;
+
     use super::*;
+
+    /// The library's own store in memory, in place of the system's: all else is the way a token really goes.
+    #[test]
+    fn a_keychain_that_accepts_keeps_the_token_until_it_is_deleted() {
+        static STORE: LazyLock<Arc<keyring_core::mock::Store>> =
+            LazyLock::new(|| keyring_core::mock::Store::new().unwrap());
+        let entry = || {
+            let inner = STORE.build(SERVICE, ACCOUNT, None)?;
+            Ok(keyring::Entry { inner })
+        };
+        let keychain = System { entry };
+        assert_eq!(keychain.get(), Ok(None));
+        for text in ["hf_first", "hf_second"] {
+            keychain.set(&Secret::new(text).unwrap()).unwrap();
+            assert_eq!(keychain.get().unwrap().as_deref(), Some(text));
+        }
+        let inner = STORE.build(SERVICE, ACCOUNT, None).unwrap();
+        let credential: &keyring_core::mock::Cred = inner.as_any().downcast_ref().unwrap();
+        credential.set_error(keyring::Error::NoStorageAccess("locked".into()));
+        assert_eq!(
+            keychain.get(),
+            Err(Trouble::Refused("access was refused".to_owned())),
+            "and it may refuse meanwhile"
+        );
+        keychain.delete().unwrap();
+        assert_eq!(keychain.get(), Ok(None));
+        keychain.delete().unwrap();
+    }
 
     #[test]
     fn a_keychain_that_does_not_answer_is_given_up() {

@@ -64,7 +64,7 @@ pub struct TokenStatus {
 #[must_use]
 pub fn resolve(home: &Path) -> Option<Secret> {
     let variable = |name: &str| std::env::var_os(name);
-    TokenStore::with(None, home, &variable, Arc::new(System)).current()
+    TokenStore::with(None, home, &variable, Arc::new(System::own())).current()
 }
 
 /// All places of the token. Every call looks anew, and may wait for the keychain: not for a thread that must not wait.
@@ -86,7 +86,7 @@ impl TokenStore {
     #[must_use]
     pub fn new(data_dir: &Path, home: &Path) -> Self {
         let variable = |name: &str| std::env::var_os(name);
-        Self::with(Some(data_dir), home, &variable, Arc::new(System))
+        Self::with(Some(data_dir), home, &variable, Arc::new(System::own()))
     }
 
     fn with(

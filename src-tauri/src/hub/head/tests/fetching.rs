@@ -77,11 +77,11 @@ async fn the_folder_says_what_it_is_and_what_was_checked() {
         (&json!("model.safetensors"), &json!(false))
     );
     let bytes = std::fs::read(dir.join("model.safetensors")).unwrap();
-    assert_eq!(weights["sha256"], json!(journal::hex(Sha256::digest(&bytes))));
+    assert_eq!(weights["sha256"], json!(hex(Sha256::digest(&bytes))));
     assert_eq!(weights["from"][0]["path"], "m-2.safetensors");
     assert_eq!(
         weights["from"][0]["hash"],
-        json!(journal::hex(Sha256::digest(&repo.files["m-2.safetensors"])))
+        json!(hex(Sha256::digest(&repo.files["m-2.safetensors"])))
     );
     assert_eq!(weights["from"].as_array().unwrap().len(), 2);
 }

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::hub::RemoteFile;
+use crate::hub::verify::hex;
 
 const COMMIT: &str = "c0ffee0000000000000000000000000000000000";
 
@@ -28,6 +29,7 @@ struct Repo {
     lengths: HashMap<String, u64>,
     served: AtomicU64,
     asked: Mutex<Vec<(String, Range<u64>)>>,
+    waits: Mutex<Vec<WaitReason>>,
     /// After so many bytes of weights connections break, or hang if `hangs`.
     breaks_after: Option<u64>,
     hangs: bool,
@@ -90,15 +92,11 @@ impl Repo {
         let files = self.files.iter().map(|(path, bytes)| RemoteFile {
             path: path.clone(),
             size: Some(self.lengths.get(path).copied().unwrap_or(bytes.len() as u64)),
-            sha256: path
-                .ends_with(".safetensors")
-                .then(|| journal::hex(Sha256::digest(bytes))),
-            git_oid: Some(journal::hex(
-                Sha1::new()
-                    .chain_update(format!("blob {}\0", bytes.len()))
-                    .chain_update(bytes)
-                    .finalize(),
-            )),
+            sha256: path.ends_with(".safetensors").then(|| hex(Sha256::digest(bytes))),
+            git_oid: Some(hex(Sha1::new()
+                .chain_update(format!("blob {}\0", bytes.len()))
+                .chain_update(bytes)
+                .finalize())),
         });
         Listing {
             repo: "tiny-org/tiny-model".parse().unwrap(),
@@ -170,6 +168,10 @@ impl Source for Repo {
             tokio::task::yield_now().await;
         }
         Ok(())
+    }
+
+    fn waiting(&self, reason: WaitReason) {
+        self.waits.lock().unwrap().push(reason);
     }
 }
 
