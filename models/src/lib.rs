@@ -44,10 +44,16 @@ pub mod text;
 pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem, extract_head, inspect};
 pub use engine::{
     Acceptance, ActivationDtype, DraftKind, DrafterState, Engine, Exactness, FinishReason, GenerateRequest, Generated,
-    GenerationEvent, GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Message, OpVerdict, Prompt, Role,
-    RoundStats, SamplingParams, SelfCheck, Sink, Speculation, SpeculationStats, WiringTally,
+    GenerationEvent, GenerationStats, LoadRequest, Loaded, MAX_BLOCK_SIZE, Margin, Message, OpVerdict, Prompt, Role,
+    RoundStats, SamplingParams, Scored, SelfCheck, Sink, Speculation, SpeculationStats, WiringTally,
 };
 pub use error::{Error, Result};
+
+/// MLX's version.
+#[must_use]
+pub fn mlx_version() -> String {
+    nn::ffi::version()
+}
 
 /// Sets what MLX reads from the environment, unless it is set already. The first thing a program does: it must not have
 /// a second thread yet.

@@ -6,6 +6,7 @@ mod alarm;
 mod event;
 mod figures;
 mod loading;
+mod margin;
 mod request;
 mod turn;
 mod wiring;
@@ -15,6 +16,7 @@ pub use crate::generate::{OpVerdict, SelfCheck};
 pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
 };
+pub use margin::{Margin, Scored};
 pub use request::{
     Acceptance, ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt,
     Role, SamplingParams, Speculation,
@@ -103,6 +105,22 @@ impl Engine {
         let outcome = self.ask(|reply| Command::Generate(Box::new(request), sink, reply));
         self.shared.generating.store(false, Ordering::Release);
         outcome
+    }
+
+    /// The target's two best tokens after the request's prompt and `before`, run plainly. It waits for the device once.
+    ///
+    /// # Errors
+    /// [`Error::NotLoaded`], a prompt or ids that cannot be run, and what MLX says.
+    pub fn margin(&self, request: GenerateRequest, before: Vec<u32>) -> Result<Margin> {
+        self.ask(|reply| Command::Margin(Box::new(request), before, reply))
+    }
+
+    /// Ids as text; without a tokenizer the ids themselves.
+    ///
+    /// # Errors
+    /// [`Error::NotLoaded`].
+    pub fn spell(&self, ids: Vec<u32>) -> Result<String> {
+        self.ask(|reply| Command::Spell(ids, reply))
     }
 
     fn ask<T>(&self, command: impl FnOnce(mpsc::SyncSender<Result<T>>) -> Command) -> Result<T> {
