@@ -888,3 +888,32 @@ shared: number,
  * Whether it lies in a folder that another program may count on.
  */
 foreign: boolean, };
+// APPROX
+export type PromptKind = "code" | "facts" | "prose" | "list" | "rewrite" | "long" | "predictable" | "unpredictable";
+export type BenchRequest = { kinds: Array<PromptKind>, arms: Array<SpeculationChoice>, repetitions: number, maxTokens: number, };
+export type Arm = { figures: SideFigures, speedup: Ratio | null, acceptanceByContext: Array<ContextAcceptance>, checkedTokens: number, differing: Array<string>, };
+export type PromptFigures = { prompt: string, kind: PromptKind, speculation: SpeculationChoice, tokensPerSecond: Spread | null, speedup: Ratio | null, acceptanceRate: number | null, };
+export type Winner = { "verdict": "fastest", speculation: SpeculationChoice, ratio: Ratio, } | { "verdict": "off",  } | { "verdict": "noise",  } | { "verdict": "unknown",  };
+export type BenchReport = { version: number, setup: Setup, promptIds: Array<string>, repetitions: number, maxTokens: number, temperature: number, seed: number, stopped: boolean, winner: Winner, arms: Array<Arm>, prompts: Array<PromptFigures>, costs: Array<Cost>, runs: Array<MeasuredRun>, };
+export type Regression = { what: string, before: number, after: number, ratio: Ratio | null, changes: Array<string>, };
+export type BenchEvent = { "type": "started", runs: number, model: string, } | { "type": "run", done: number, prompt: string, speculation: SpeculationChoice, repetition: number, } | { "type": "measured", run: MeasuredRun, } | { "type": "done", id: number | null, report: BenchReport, regressions: Array<Regression>, } | { "type": "failed", error: AppError, };
+export type Measurement = { id: number, createdAt: number, model: string, appVersion: string, mlxVersion: string, identical: boolean | null, speedup: number | null, };
+export type BenchTexts = { markdown: string, json: string, };
+export type Measurements = { comparisons: Array<Measurement>, benches: Array<Measurement>, };
+export type OpenBench = { report: BenchReport, regressions: Array<Regression>, };
+export type Spread = { median: number, min: number, max: number, values: Array<number>, };
+export type Call = "higher" | "lower" | "noise" | "tooFew";
+export type Ratio = { value: number, low: number | null, high: number | null, call: Call, };
+export type Side = "off" | "on";
+export type Cost = { rows: number, rounds: number, ms: number, ratio: number | null, };
+export type ContextAcceptance = { from: number, to: number, drafted: number, accepted: number, };
+export type SideFigures = { speculation: SpeculationChoice, speculating: boolean, reason: string | null, tokensPerSecond: Spread | null, ttftMs: Spread | null, totalMs: Spread | null, tokensPerRound: number, acceptanceRate: number | null, acceptanceByPosition: Array<number>, };
+export type ScoredToken = { token: number, text: string, logit: number, };
+export type Difference = { side: Side, position: number, before: string, expected: string, found: string, expectedTokens: Array<number>, foundTokens: Array<number>, first: ScoredToken | null, second: ScoredToken | null, margin: number | null, suspects: Array<string>, };
+export type Agreement = { "verdict": "identical", tokens: number, runs: number, } | { "verdict": "different", difference: Difference, } | { "verdict": "unknown",  };
+export type CompareRequest = { messageId: number | null, prompt: string | null, options: TurnOptions, repetitions: number, };
+export type Comparison = { setup: Setup, messageId: number | null, prompt: string, promptTokens: number, seed: number, repetitions: number, stopped: boolean, agreement: Agreement, offText: string, onText: string, off: SideFigures, on: SideFigures, speedup: Ratio | null, costs: Array<Cost>, runs: Array<MeasuredRun>, };
+export type Setup = { startedAt: number, appVersion: string, mlxVersion: string, model: string, target: string, drafter: string | null, checkKey: string, device: string, dtype: string, exactness: string, inParts: Array<string>, before: Conditions, after: Conditions, };
+export type Conditions = { chip: string | null, cores: number | null, gpu: string | null, memoryBytes: number | null, os: string | null, powerMode: string | null, powerSource: string | null, thermal: string | null, load: [number, number, number] | null, swapUsedBytes: number | null, };
+export type MeasuredRun = { prompt: string | null, speculation: SpeculationChoice, repetition: number, order: number, promptTokens: number, tokens: number, prefillMs: number, ttftMs: number, decodeMs: number, tokensPerSecond: number, rounds: number, drafted: number, accepted: number, };
+export type CompareEvent = { "type": "started", runs: number, model: string, prompt: string, } | { "type": "run", side: Side, repetition: number, } | { "type": "prefill", side: Side, done: number, total: number, } | { "type": "delta", side: Side, text: string, tokens: number, tokensPerSecond: number, } | { "type": "measured", side: Side, run: MeasuredRun, } | { "type": "done", id: number | null, comparison: Comparison, } | { "type": "failed", error: AppError, };

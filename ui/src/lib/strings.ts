@@ -415,7 +415,6 @@ export const strings = {
 
   bench: {
     title: "Benchmark",
-    open: "Benchmark",
     lead: "A set of prompts runs with each block size, in turn, and each result is compared with speculation off. Close other programs first. It goes on when this is closed.",
     arms: "Block sizes, besides off",
     repetitions: "Runs of each prompt",
