@@ -437,7 +437,6 @@ export const strings = {
     contextStep: (from: string, to: string) => `${from} to ${to}`,
     cost: "Cost of a round by tokens at once, one is 1",
     position: (n: string) => `Draft ${n}`,
-    rows: (n: string) => `${n} at once`,
     table: "As a table",
     value: "Value",
     interval: "99 % interval",
