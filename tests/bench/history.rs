@@ -9,7 +9,7 @@ use app::state::AppState;
 use app::store::Store;
 use tempfile::TempDir;
 
-use super::{Pair, STORY, short_bench};
+use super::{STORY, short_bench};
 
 /// The app with the built-in model loaded.
 async fn app() -> (AppState, TempDir) {
@@ -162,9 +162,7 @@ async fn a_comparison_takes_the_only_place_and_can_be_stopped() {
 
 #[tokio::test]
 async fn a_slower_benchmark_is_found_in_the_history_of_its_pair_alone() {
-    let report = tokio::task::spawn_blocking(|| short_bench(&Pair::load(), 3))
-        .await
-        .unwrap();
+    let report = tokio::task::spawn_blocking(short_bench).await.unwrap();
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).await.unwrap();
     let scaled = |by: f64, version: &str| {
