@@ -63,7 +63,8 @@ story("a comparison is stopped, and the chat goes on", async (open) => {
   await verdict(window);
   await window.browser.keys("Escape");
   await ask(window, QUESTION);
-  assert.match(await window.text("message-text"), /Paris/);
+  const reply = await window.at("message-assistant");
+  assert.match(await (await reply.$('[data-testid="message-text"]')).getText(), /Paris/);
 });
 
 story("a benchmark runs, is stopped, and tells what it measured", async (open) => {
