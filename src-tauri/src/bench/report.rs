@@ -62,7 +62,7 @@ fn write_all(out: &mut String, report: &BenchReport, regressions: &[Regression])
     writeln!(out, "\n### Speed\n")?;
     writeln!(
         out,
-        "| | tokens/s, median (min to max) | against off (99 % interval) | first token, ms | tokens/round | accepted | by position |"
+        "| | tokens/s, median (min to max) | against off (what the noise allows) | first token, ms | tokens/round | accepted | by position |"
     )?;
     writeln!(out, "|---|---|---|---|---|---|---|")?;
     for arm in &report.arms {

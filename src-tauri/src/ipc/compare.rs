@@ -39,7 +39,8 @@ pub enum Call {
 pub struct Ratio {
     /// First by second.
     pub value: f64,
-    /// Where it lies, as far as these measurements tell; absent with too few of them.
+    /// What the noise allows: 99 of 100 resamples from five measurements on, with three or four the extremes and as much
+    /// again; absent with fewer.
     pub low: Option<f64>,
     /// The other end.
     pub high: Option<f64>,
