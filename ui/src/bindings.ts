@@ -924,7 +924,8 @@ export type Ratio = {
  */
 value: number, 
 /**
- * Where it lies, as far as these measurements tell; absent with too few of them.
+ * What the noise allows: 99 of 100 resamples from five measurements on, with three or four the extremes and as much
+ * again; absent with fewer.
  */
 low: number | null, 
 /**
