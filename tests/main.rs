@@ -10,6 +10,7 @@
 #![allow(clippy::await_holding_lock, clippy::cloned_ref_to_slice_refs)]
 
 mod architecture;
+mod bench;
 mod bindings;
 mod cases;
 mod cli;

@@ -45,10 +45,16 @@ pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem,
 pub use engine::{
     Acceptance, ActivationDtype, Calibration, ControllerState, Costs, DraftKind, DrafterState, Engine, Exactness,
     FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, KvFormat, LoadRequest, Loaded,
-    MAX_BLOCK_SIZE, Measured, Message, OpVerdict, Prompt, Role, RoundStats, SamplingParams, SelfCheck, Sink,
-    Speculation, SpeculationState, SpeculationStats, WiringTally, exactness_sentence,
+    MAX_BLOCK_SIZE, Margin, Measured, Message, OpVerdict, Prompt, Role, RoundStats, SamplingParams, Scored, SelfCheck,
+    Sink, Speculation, SpeculationState, SpeculationStats, WiringTally, exactness_sentence,
 };
 pub use error::{Error, Result};
+
+/// MLX's version.
+#[must_use]
+pub fn mlx_version() -> String {
+    nn::ffi::version()
+}
 
 /// Sets what MLX reads from the environment, unless it is set already. The first thing a program does: it must not have
 /// a second thread yet.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use mlx_rs::Dtype;
+use mlx_rs::{Array, Dtype};
 
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
@@ -161,6 +161,12 @@ pub trait Pair {
     /// # Errors
     /// What MLX says, and a wiring that the drafter does not have.
     fn start<'a>(&'a self, sampler: &'a Sampler, request: StartRequest<'_>) -> Result<Option<Box<dyn Decoder + 'a>>>;
+    /// Scores `[1, 1, V]` of the token after a prompt and `replay`, which is run in single steps as plain decoding runs
+    /// it. Nothing is kept.
+    ///
+    /// # Errors
+    /// What MLX says, and ids that are not in the vocabulary.
+    fn scores(&self, prompt: &[u32], turn_ends: &[u32], replay: &[u32]) -> Result<Array>;
     /// Reads one chunk of a prompt ahead of its use, going on from what is kept, and keeps it; also into the drafter where
     /// `wiring`, one of [`Pair::wirings`], is given. `false` when there is nothing more to read, or no room to keep it.
     ///
@@ -301,6 +307,26 @@ impl<F: Family> Pair for LoadedPair<F> {
             sequence: reuse.then_some(sequence),
             wiring,
         })))
+    }
+
+    fn scores(&self, prompt: &[u32], turn_ends: &[u32], replay: &[u32]) -> Result<Array> {
+        self.check_ids(prompt)?;
+        self.check_ids(replay)?;
+        let mut sequence = Sequence::<F::Target, F::Drafter>::new(&self.target, None, None);
+        for end in chunk_ends(prompt, turn_ends) {
+            let Some(chunk) = prompt.get(sequence.len()..end) else {
+                continue;
+            };
+            if end < prompt.len() {
+                sequence.read_chunk(&self.target, None, chunk, turn_ends)?;
+            } else {
+                sequence.read_last(&self.target, None, chunk)?;
+            }
+        }
+        for token in replay.chunks(1) {
+            sequence.replay(&self.target, None, token)?;
+        }
+        self.target.logits(sequence.hidden()?)
     }
 
     fn read_ahead(&self, prompt: &[u32], turn_ends: &[u32], wiring: Option<&str>) -> Result<bool> {

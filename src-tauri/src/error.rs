@@ -31,7 +31,7 @@ pub enum Error {
     #[error("the title is empty")]
     EmptyTitle,
     /// One turn at a time.
-    #[error("another reply is being generated")]
+    #[error("the model is busy with another reply or measurement")]
     TurnRunning,
     /// An option out of its range.
     #[error("{option} is {value}, but must be {expected}")]
@@ -123,7 +123,7 @@ impl Error {
                 store::Error::Newer { .. } => "newer_database",
                 store::Error::Migration(_) | store::Error::Sql(_) => "database",
                 store::Error::Damaged { .. } => "database_damaged",
-                store::Error::NoChat(_) | store::Error::NoMessage(_) => "not_found",
+                store::Error::NoChat(_) | store::Error::NoMessage(_) | store::Error::NoMeasurement(_) => "not_found",
                 store::Error::NotLastReply(_) => "not_last_reply",
                 store::Error::ChatBusy => "busy",
                 store::Error::Task(_) => "internal",
@@ -165,7 +165,9 @@ impl Error {
                 store::Error::Damaged { .. } => {
                     "move history.db out of the data folder to start with an empty history; keep it if you need what it holds"
                 }
-                store::Error::NoChat(_) | store::Error::NoMessage(_) => "it was deleted, perhaps in another window",
+                store::Error::NoChat(_) | store::Error::NoMessage(_) | store::Error::NoMeasurement(_) => {
+                    "it was deleted, perhaps in another window"
+                }
                 store::Error::NotLastReply(_) => "only the last reply of a chat can be made anew",
                 store::Error::ChatBusy => "wait for it to finish; it may run in another window or terminal",
                 store::Error::Task(_) => "try again; if it comes back, restart Slipstream",

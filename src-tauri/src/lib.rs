@@ -1,5 +1,6 @@
 //! The desktop app and its command line around the engine crate `models`.
 
+pub mod bench;
 pub mod cli;
 mod commands;
 pub mod downloads;
@@ -67,6 +68,12 @@ pub fn run() -> tauri::Result<()> {
             commands::downloads::clear_token,
             commands::settings::get_settings,
             commands::settings::update_settings,
+            commands::bench::compare,
+            commands::bench::bench,
+            commands::bench::list_measurements,
+            commands::bench::open_comparison,
+            commands::bench::open_bench,
+            commands::bench::bench_texts,
         ])
         .setup(|app| {
             let resources = app.path().resource_dir().ok();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use models::Engine;
 
+use crate::bench::Benches;
 use crate::downloads::Downloads;
 use crate::error::Error;
 use crate::hub::head;
@@ -24,6 +25,8 @@ pub struct AppState {
     pub library: Library,
     /// The running turn.
     pub turns: Turns,
+    /// Comparisons and benchmarks, in the place of a turn.
+    pub benches: Benches,
     /// Downloads, or why there can be none.
     downloads: Result<Downloads, AppError>,
     tokens: TokenStore,
@@ -54,7 +57,8 @@ impl AppState {
         let engine = Engine::start();
         let catalogue = offers::known_pairs();
         let library = Library::new(engine.clone(), store.clone(), assets, places, catalogue);
-        let turns = Turns::new(engine, store.clone(), library.clone());
+        let turns = Turns::new(engine.clone(), store.clone(), library.clone());
+        let benches = Benches::new(engine, store.clone(), library.clone(), turns.clone());
         let tokens = TokenStore::new(data_dir, &config.home);
         // Without a hub there are still the models that are here.
         let downloads = match Hub::new(config) {
@@ -70,6 +74,7 @@ impl AppState {
             store,
             library,
             turns,
+            benches,
             downloads,
             tokens,
         })

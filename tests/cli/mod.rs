@@ -1,5 +1,6 @@
 //! The program itself, headless, with the built-in model.
 
+mod bench;
 mod chat;
 mod download;
 mod generate;

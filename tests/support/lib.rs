@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 pub mod fake_hub;
+pub mod schema;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

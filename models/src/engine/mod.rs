@@ -6,6 +6,7 @@ mod alarm;
 mod event;
 mod figures;
 mod loading;
+mod margin;
 mod measured;
 mod request;
 mod speculating;
@@ -18,6 +19,7 @@ pub use crate::generate::{ControllerState, Costs, OpVerdict, SelfCheck};
 pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
 };
+pub use margin::{Margin, Scored};
 pub use measured::{Calibration, Measured};
 pub use request::{
     Acceptance, ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt,
@@ -108,6 +110,22 @@ impl Engine {
         let outcome = self.ask(|reply| Command::Generate(Box::new(request), sink, reply));
         self.shared.generating.store(false, Ordering::Release);
         outcome
+    }
+
+    /// The target's two best tokens after the request's prompt and `before`, run plainly. It waits for the device once.
+    ///
+    /// # Errors
+    /// [`Error::NotLoaded`], a prompt or ids that cannot be run, and what MLX says.
+    pub fn margin(&self, request: GenerateRequest, before: Vec<u32>) -> Result<Margin> {
+        self.ask(|reply| Command::Margin(Box::new(request), before, reply))
+    }
+
+    /// Ids as text; without a tokenizer the ids themselves.
+    ///
+    /// # Errors
+    /// [`Error::NotLoaded`].
+    pub fn spell(&self, ids: Vec<u32>) -> Result<String> {
+        self.ask(|reply| Command::Spell(ids, reply))
     }
 
     fn ask<T>(&self, command: impl FnOnce(mpsc::SyncSender<Result<T>>) -> Command) -> Result<T> {

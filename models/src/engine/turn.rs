@@ -203,6 +203,11 @@ fn next_prompt(parts: &TextParts, request: &GenerateRequest, done: &Generated) -
     Some(one.get(..same)?.to_vec())
 }
 
+/// The ids that a request's prompt stands for.
+pub(super) fn prompt_ids(parts: &TextParts, request: &GenerateRequest) -> Result<Vec<u32>> {
+    prepare(parts, request).map(|prepared| prepared.ids)
+}
+
 fn prepare(parts: &TextParts, request: &GenerateRequest) -> Result<Prepared> {
     let (messages, tools) = match &request.prompt {
         Prompt::Ids(ids) => {

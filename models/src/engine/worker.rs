@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use super::loading::{self, Model};
-use super::{GenerateRequest, Generated, LoadRequest, Loaded, Sink, turn};
+use super::{GenerateRequest, Generated, LoadRequest, Loaded, Margin, Sink, margin, turn};
 use crate::nn::ffi;
 use crate::{Error, Result};
 
@@ -14,6 +14,8 @@ pub(super) enum Command {
     Load(LoadRequest, mpsc::SyncSender<Result<Loaded>>),
     Unload(mpsc::SyncSender<Result<()>>),
     Generate(Box<GenerateRequest>, Box<dyn Sink>, mpsc::SyncSender<Result<Generated>>),
+    Margin(Box<GenerateRequest>, Vec<u32>, mpsc::SyncSender<Result<Margin>>),
+    Spell(Vec<u32>, mpsc::SyncSender<Result<String>>),
 }
 
 /// The thread's inbox and its handle.
@@ -54,6 +56,17 @@ fn run(commands: &mpsc::Receiver<Command>) {
             Command::Unload(reply) => {
                 unload(&mut model);
                 let _ = reply.send(Ok(()));
+            }
+            Command::Margin(request, before, reply) => {
+                let outcome = match &model {
+                    None => Err(Error::NotLoaded),
+                    Some(model) => guard(|| margin::margin(model, &request, &before)).flatten(),
+                };
+                let _ = reply.send(outcome);
+            }
+            Command::Spell(ids, reply) => {
+                let text = model.as_ref().map(|model| margin::spell(model, &ids));
+                let _ = reply.send(text.ok_or(Error::NotLoaded));
             }
             Command::Generate(request, mut sink, reply) => {
                 let outcome = match &model {

@@ -264,7 +264,7 @@ async fn options(state: &AppState, arguments: &Arguments) -> Result<TurnOptions,
     })
 }
 
-fn speculation(text: &str) -> Result<SpeculationChoice, String> {
+pub(super) fn speculation(text: &str) -> Result<SpeculationChoice, String> {
     match (text, text.parse()) {
         ("off", _) => Ok(SpeculationChoice::Off),
         ("auto", _) => Ok(SpeculationChoice::Auto),

@@ -1,33 +1,25 @@
 //! `slipstream generate`.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use models::{
-    Acceptance, ActivationDtype, Calibration, DraftKind, DrafterState, Engine, Exactness, FinishReason,
-    GenerateRequest, Generated, GenerationEvent, LoadRequest, Loaded, SamplingParams, Speculation, exactness_sentence,
+    Acceptance, Calibration, DrafterState, Engine, Exactness, FinishReason, GenerateRequest, Generated,
+    GenerationEvent, LoadRequest, Loaded, SamplingParams, Speculation, exactness_sentence,
 };
 
+use super::pair::{Kind, Pair};
 use super::{INTERRUPTED, output, prompt::Source};
 use crate::ipc::AppError;
-use crate::library::{Assets, BUILTIN};
 use crate::turn::{fresh_seed, run_of};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Folder of the model; without one the built-in model.
-    #[arg(short, long, value_name = "DIR")]
-    model: Option<PathBuf>,
-    /// Folder of a drafter of its own.
-    #[arg(long, value_name = "DIR")]
-    draft_model: Option<PathBuf>,
-    /// Which kind of drafter: whatever there is, an MTP head or nothing else, or none.
-    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
-    draft_kind: Kind,
+    #[command(flatten)]
+    pair: Pair,
     /// Tokens verified a round, the target's own included: from 2 to 16, or `auto` for as many as pay by what is measured;
     /// without it the drafter's default.
     #[arg(long, value_name = "K", value_parser = block_size)]
@@ -43,9 +35,6 @@ pub(super) struct Arguments {
     /// parts), or everything runs as fast as it can.
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     exactness: Mode,
-    /// Type of the activations; without it float32 on the CPU and the checkpoint's own on a GPU.
-    #[arg(long, value_enum)]
-    dtype: Option<Dtype>,
     #[command(flatten)]
     source: Source,
     /// Take the text as it is, without the chat template.
@@ -92,14 +81,6 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
-enum Kind {
-    #[default]
-    Auto,
-    Mtp,
-    None,
-}
-
 #[derive(Clone, Copy)]
 enum BlockSize {
     Auto,
@@ -122,17 +103,10 @@ enum Rule {
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
-enum Mode {
+pub(super) enum Mode {
     #[default]
     Exact,
     Fast,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Dtype {
-    Float32,
-    Float16,
-    Bfloat16,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -163,7 +137,16 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode, AppError> {
     let generating = Arc::new(AtomicBool::new(false));
     runtime.spawn(watch_for_interrupts(stop.clone(), generating.clone()));
 
-    let loaded = engine.load(arguments.load_request()?)?;
+    let calibration = match arguments.draft_block_size {
+        Some(BlockSize::Auto) => Calibration::On {
+            conditions: crate::power::power_mode(),
+        },
+        _ => Calibration::Off,
+    };
+    let loaded = engine.load(LoadRequest {
+        calibration,
+        ..arguments.pair.load_request()?
+    })?;
     let request = arguments.request(prompt, &loaded);
     let seed = request.sampling.seed;
     let progress = Arc::new(Mutex::new(Progress {
@@ -196,43 +179,6 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode, AppError> {
 }
 
 impl Arguments {
-    fn load_request(&self) -> Result<LoadRequest, AppError> {
-        let (target, drafter) = match &self.model {
-            Some(dir) if dir.as_os_str() != BUILTIN => (dir.clone(), None),
-            _ => Assets::find(None)
-                .builtin()
-                .map(|(target, drafter)| (target, Some(drafter)))?,
-        };
-        let draft_kind = match self.draft_kind {
-            Kind::Auto => DraftKind::Auto,
-            Kind::Mtp => DraftKind::Mtp,
-            Kind::None => DraftKind::None,
-        };
-        let dtype = self.dtype.map(|dtype| match dtype {
-            Dtype::Float32 => ActivationDtype::Float32,
-            Dtype::Float16 => ActivationDtype::Float16,
-            Dtype::Bfloat16 => ActivationDtype::BFloat16,
-        });
-        let drafter = self
-            .draft_model
-            .clone()
-            .or(drafter)
-            .filter(|_| self.draft_kind != Kind::None);
-        Ok(LoadRequest {
-            target,
-            drafter,
-            draft_kind,
-            dtype,
-            calibration: match self.draft_block_size {
-                Some(BlockSize::Auto) => Calibration::On {
-                    conditions: crate::power::power_mode(),
-                },
-                _ => Calibration::Off,
-            },
-            ..LoadRequest::default()
-        })
-    }
-
     fn request(&self, prompt: models::Prompt, loaded: &Loaded) -> GenerateRequest {
         let defaults = &loaded.defaults;
         GenerateRequest {
@@ -250,7 +196,7 @@ impl Arguments {
             max_tokens: self.max_tokens.map(|tokens| tokens as usize),
             stop: self.stop.clone(),
             ignore_eos: self.ignore_eos,
-            speculation: match (self.draft_kind, self.draft_block_size) {
+            speculation: match (self.pair.draft_kind, self.draft_block_size) {
                 (Kind::None, _) => Speculation::Off,
                 (_, Some(BlockSize::Fixed(size))) => Speculation::Block(size.into()),
                 (_, Some(BlockSize::Auto)) => Speculation::Auto,

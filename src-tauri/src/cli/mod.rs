@@ -1,11 +1,13 @@
 //! The command line. It never touches the window system.
 
+mod bench;
 mod chat;
 mod download;
 mod extract;
 mod generate;
 mod inspect;
 mod output;
+mod pair;
 mod prompt;
 
 use std::ffi::OsString;
@@ -39,6 +41,8 @@ enum Command {
     ExtractHead(extract::Arguments),
     /// Fetches a model, or a part of one, from the hub; what is there is not fetched again.
     Download(download::Arguments),
+    /// Measures what speculation gains on this machine, over a set of prompts.
+    Bench(bench::Arguments),
     /// Holds a conversation in the terminal; the history is the window's.
     Chat(chat::Arguments),
 }
@@ -64,6 +68,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Command::Inspect(arguments) => ended(inspect::run(&arguments), json),
         Command::ExtractHead(arguments) => ended(extract::run(&arguments), json),
         Command::Download(arguments) => ended(download::run(arguments), json),
+        Command::Bench(arguments) => ended(bench::run(&arguments), json),
         Command::Chat(arguments) => ended(chat::run(arguments), json),
     }
 }

@@ -1,5 +1,6 @@
 //! What the window can ask: take it apart, call, hand it back.
 
+pub(crate) mod bench;
 pub(crate) mod chats;
 pub(crate) mod downloads;
 pub(crate) mod models;

@@ -3,11 +3,15 @@
 //! A stream ends with its `done` or `failed` event, never with the command's promise: the promise
 //! can resolve before the last messages of the channel arrive.
 
+mod bench;
+mod compare;
 mod hub;
 
 use serde::{Deserialize, Serialize};
 use ts_rs::{Config, TS};
 
+pub use bench::*;
+pub use compare::*;
 pub use hub::*;
 
 /// The text of `ui/src/bindings.ts`: every type of this folder, for the window's code.
@@ -61,6 +65,34 @@ pub fn bindings() -> String {
         declare::<ShelfView>(&config),
         declare::<ModelsView>(&config),
         declare::<Deletion>(&config),
+        declare::<Spread>(&config),
+        declare::<Call>(&config),
+        declare::<Ratio>(&config),
+        declare::<Side>(&config),
+        declare::<Cost>(&config),
+        declare::<ContextAcceptance>(&config),
+        declare::<SideFigures>(&config),
+        declare::<ScoredToken>(&config),
+        declare::<Difference>(&config),
+        declare::<Agreement>(&config),
+        declare::<CompareRequest>(&config),
+        declare::<Comparison>(&config),
+        declare::<Setup>(&config),
+        declare::<Conditions>(&config),
+        declare::<MeasuredRun>(&config),
+        declare::<CompareEvent>(&config),
+        declare::<PromptKind>(&config),
+        declare::<BenchRequest>(&config),
+        declare::<Arm>(&config),
+        declare::<PromptFigures>(&config),
+        declare::<Winner>(&config),
+        declare::<BenchReport>(&config),
+        declare::<Regression>(&config),
+        declare::<BenchEvent>(&config),
+        declare::<Measurement>(&config),
+        declare::<BenchTexts>(&config),
+        declare::<Measurements>(&config),
+        declare::<OpenBench>(&config),
     ];
     format!(
         "// Generated from src-tauri/src/ipc: npm run bindings\n{}",

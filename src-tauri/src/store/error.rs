@@ -40,6 +40,9 @@ pub enum Error {
     /// There is no such message.
     #[error("message {0} does not exist")]
     NoMessage(i32),
+    /// There is no such comparison or benchmark.
+    #[error("measurement {0} does not exist")]
+    NoMeasurement(i32),
     /// Only the last reply of a chat can be made anew.
     #[error("message {0} is not the last reply of its chat")]
     NotLastReply(i32),

@@ -1,6 +1,7 @@
 //! History and settings in one SQLite file. Several processes may use it at the same time: the
 //! window and a terminal chat.
 
+mod bench;
 mod chats;
 mod error;
 mod measured;

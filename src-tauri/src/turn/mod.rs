@@ -15,8 +15,8 @@ use crate::ipc::{AppError, LocalModel, Message, MessageStatus, Run, TurnEvent, T
 use crate::library::{Library, Ready};
 use crate::store::{Begun, Ending, Store};
 
-pub use request::{check_options, count, fresh_seed, run_of, sampling, speculation};
-pub use slot::Stop;
+pub use request::{build as request_of, check_options, count, fresh_seed, run_of, sampling, speculation};
+pub use slot::{Stop, Taken};
 pub use title::title_of;
 
 use relay::Relay;
@@ -81,6 +81,11 @@ impl Turns {
     /// Ends the running turn within a round or a prefill chunk; what there is of the reply is kept.
     pub fn stop(&self) {
         self.slot.stop(None);
+    }
+
+    /// Takes the only place on the engine for something else than a reply, until the answer is dropped.
+    pub fn reserve(&self) -> Result<Taken, Error> {
+        self.slot.take()
     }
 
     /// Whether a turn is running.

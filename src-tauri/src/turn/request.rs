@@ -49,7 +49,9 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Error> {
     }
 }
 
-pub(super) fn build(history: &[Message], options: &TurnOptions, defaults: &SamplingParams) -> GenerateRequest {
+/// The engine's request for the reply that comes after `history`.
+#[must_use]
+pub fn build(history: &[Message], options: &TurnOptions, defaults: &SamplingParams) -> GenerateRequest {
     let messages = history
         .iter()
         .filter(|message| belongs_to_the_conversation(message))

@@ -93,14 +93,16 @@ impl Slot {
     }
 }
 
-/// The slot, taken.
-pub(super) struct Taken {
+/// The slot, taken; it is free again when this is dropped.
+pub struct Taken {
     slot: Slot,
     stop: Arc<Stop>,
 }
 
 impl Taken {
-    pub(super) fn stop(&self) -> Arc<Stop> {
+    /// What asks the holder to end.
+    #[must_use]
+    pub fn stop(&self) -> Arc<Stop> {
         self.stop.clone()
     }
 

@@ -7,6 +7,7 @@ import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
 import type { Channel } from "@tauri-apps/api/core";
 import type { AppError, Chat, ChatSummary, LocalModel, Message, ModelStatus, Run, Settings, TurnEvent, TurnOptions } from "../bindings";
 import { initial } from "../state/settings";
+import * as compare from "./compare";
 import * as models from "./models";
 import { CODE, replyTo, TITLES } from "./texts";
 
@@ -199,8 +200,23 @@ mockIPC(async (command, payload): Promise<unknown> => {
       void turn(chat, chat.messages.findLast((m) => m.role === "user")!, args.options, (e) => args.onEvent.onmessage(e));
       return null;
     }
+    case "compare":
+      void compare.run(args.request, (e) => args.onEvent.onmessage(e));
+      return null;
+    case "bench":
+      void compare.bench((e) => args.onEvent.onmessage(e));
+      return null;
+    case "list_measurements":
+      return compare.history;
+    case "open_comparison":
+      return compare.shown();
+    case "open_bench":
+      return { report: compare.report(), regressions: [] };
+    case "bench_texts":
+      return { markdown: "## Slipstream benchmark", json: "{}" };
     case "stop_turn":
       stopped = true;
+      compare.stop();
       return null;
     case "model_status":
       return status;

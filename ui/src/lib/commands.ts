@@ -4,15 +4,23 @@ import { Channel, invoke } from "@tauri-apps/api/core";
 import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { openUrl } from "@tauri-apps/plugin-opener";
 import type {
+  BenchEvent,
+  BenchRequest,
+  BenchTexts,
   Cancelled,
   Chat,
   ChatSummary,
+  CompareEvent,
+  CompareRequest,
+  Comparison,
   Deletion,
   Download,
   DownloadPlan,
   FoundRepo,
+  Measurements,
   ModelStatus,
   ModelsView,
+  OpenBench,
   Settings,
   ShelfView,
   TokenView,
@@ -90,6 +98,17 @@ export async function followDrops(onDrop: (event: { over: boolean } | { paths: s
 
 export const getSettings = (): Promise<Settings> => invoke("get_settings");
 export const updateSettings = (settings: Settings): Promise<Settings> => invoke("update_settings", { settings });
+
+/** Runs a request with speculation off and on. The stream ends with `done` or `failed`; `stopTurn` ends it early. */
+export const compare = (request: CompareRequest, onEvent: (event: CompareEvent) => void): Promise<null> =>
+  invoke("compare", { request, onEvent: channel(onEvent) });
+/** Runs the prompt set, as `compare`. */
+export const bench = (request: BenchRequest, onEvent: (event: BenchEvent) => void): Promise<null> =>
+  invoke("bench", { request, onEvent: channel(onEvent) });
+export const listMeasurements = (): Promise<Measurements> => invoke("list_measurements");
+export const openComparison = (id: number): Promise<Comparison> => invoke("open_comparison", { id });
+export const openBench = (id: number): Promise<OpenBench> => invoke("open_bench", { id });
+export const benchTexts = (id: number): Promise<BenchTexts> => invoke("bench_texts", { id });
 
 /** Opens a web or mail address outside the app; any other is ignored. */
 export async function openLink(href: string): Promise<void> {

@@ -8,13 +8,15 @@ export type Action =
   | "settings"
   | "shortcuts"
   | "regenerate"
-  | "models";
+  | "models"
+  | "compare";
 
 /** `key` as `KeyboardEvent.key` in lower case; all of them with Mod (Command on macOS, Control elsewhere). */
 export const SHORTCUTS: { action: Action; key: string }[] = [
   { action: "newChat", key: "n" },
   { action: "filter", key: "k" },
   { action: "regenerate", key: "r" },
+  { action: "compare", key: "d" },
   { action: "sidebar", key: "b" },
   { action: "inspector", key: "i" },
   { action: "models", key: "m" },

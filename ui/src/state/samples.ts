@@ -1,6 +1,23 @@
 //! Values for tests.
 
-import type { ChatSummary, Download, LocalModel, Message, ModelStatus, Run, ShelfView, Shelved } from "../bindings";
+import type {
+  BenchReport,
+  ChatSummary,
+  Comparison,
+  Conditions,
+  Download,
+  LocalModel,
+  MeasuredRun,
+  Message,
+  ModelStatus,
+  Run,
+  Setup,
+  ShelfView,
+  Shelved,
+  SideFigures,
+  SpeculationChoice,
+  Spread,
+} from "../bindings";
 
 export const run = (patch: Partial<Run> = {}): Run => ({
   model: "Tiny",
@@ -118,5 +135,107 @@ export const download = (patch: Partial<Download> = {}): Download => ({
   speed: null,
   etaSeconds: null,
   thenChat: true,
+  ...patch,
+});
+
+const setup = (): Setup => ({
+  startedAt: 0,
+  appVersion: "0.1.0",
+  mlxVersion: "0.32.2",
+  model: "Tiny",
+  target: "/models/tiny",
+  drafter: null,
+  checkKey: "cpu",
+  device: "cpu",
+  dtype: "float32",
+  exactness: "exact",
+  inParts: [],
+  before: conditions(),
+  after: conditions(),
+});
+
+const conditions = (): Conditions => ({
+  chip: null,
+  cores: null,
+  gpu: null,
+  memoryBytes: null,
+  os: null,
+  powerMode: null,
+  powerSource: null,
+  thermal: null,
+  load: null,
+  swapUsedBytes: null,
+});
+
+export const spread = (...values: number[]): Spread => ({
+  median: values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!,
+  min: Math.min(...values),
+  max: Math.max(...values),
+  values,
+});
+
+export const figures = (speculation: SpeculationChoice, patch: Partial<SideFigures> = {}): SideFigures => ({
+  speculation,
+  speculating: speculation.mode !== "off",
+  reason: null,
+  tokensPerSecond: spread(40, 41, 42),
+  ttftMs: spread(50),
+  totalMs: spread(900),
+  tokensPerRound: speculation.mode === "off" ? 1 : 2.2,
+  acceptanceRate: speculation.mode === "off" ? null : 0.6,
+  acceptanceByPosition: speculation.mode === "off" ? [] : [0.8, 0.4],
+  ...patch,
+});
+
+export const measured = (patch: Partial<MeasuredRun> = {}): MeasuredRun => ({
+  prompt: null,
+  speculation: { mode: "off" },
+  repetition: 1,
+  order: 1,
+  promptTokens: 12,
+  tokens: 30,
+  prefillMs: 40,
+  ttftMs: 50,
+  decodeMs: 700,
+  tokensPerSecond: 41,
+  rounds: 30,
+  drafted: 0,
+  accepted: 0,
+  ...patch,
+});
+
+export const comparison = (patch: Partial<Comparison> = {}): Comparison => ({
+  setup: setup(),
+  messageId: 3,
+  prompt: "Why?",
+  promptTokens: 12,
+  seed: 7,
+  repetitions: 3,
+  stopped: false,
+  agreement: { verdict: "identical", tokens: 300, runs: 5 },
+  offText: "Because.",
+  onText: "Because.",
+  off: figures({ mode: "off" }),
+  on: figures({ mode: "block", size: 3 }, { tokensPerSecond: spread(66, 67, 68) }),
+  speedup: { value: 1.62, low: 1.58, high: 1.66, call: "higher" },
+  costs: [],
+  runs: [measured(), measured({ speculation: { mode: "block", size: 3 }, order: 2, tokens: 31 })],
+  ...patch,
+});
+
+export const benchReport = (patch: Partial<BenchReport> = {}): BenchReport => ({
+  version: 1,
+  setup: setup(),
+  promptIds: ["facts"],
+  repetitions: 3,
+  maxTokens: 64,
+  temperature: 0,
+  seed: 0,
+  stopped: false,
+  winner: { verdict: "noise" },
+  arms: [],
+  prompts: [],
+  costs: [],
+  runs: [],
   ...patch,
 });

@@ -2,7 +2,7 @@
 
 import type { AppError } from "../bindings";
 
-export type Sheet = "models" | "settings" | "shortcuts";
+export type Sheet = "models" | "settings" | "shortcuts" | "compare" | "bench";
 
 export type ModelTab = "here" | "get";
 

@@ -1,0 +1,303 @@
+//! One request with speculation off and on, in turn, and what came of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use models::{Exactness, GenerateRequest, GenerationEvent, Speculation};
+
+use super::run::{self, Hear, Measured, Runner, Subject, Times};
+use super::stats;
+use crate::ipc::{
+    Agreement, CompareEvent, Comparison, Difference, MeasuredRun, ScoredToken, Side, SideFigures, SpeculationChoice,
+};
+use crate::turn::{Stop, count};
+
+/// Tokens of a warm-up: enough for every kernel to have run once.
+const WARM_UP_TOKENS: usize = 16;
+/// Least time between two deltas of a side.
+const TELL_EVERY: Duration = Duration::from_millis(34);
+/// Tokens shown on either side of a difference.
+const SHOWN_TOKENS: usize = 24;
+
+/// What is to be compared.
+#[derive(Debug, Clone)]
+pub struct ComparePlan {
+    /// Both sides' request; its own speculation is replaced.
+    pub request: GenerateRequest,
+    /// Speculation of the side with it.
+    pub speculation: SpeculationChoice,
+    /// Measured runs a side.
+    pub repetitions: usize,
+    /// The reply it was started from.
+    pub message_id: Option<i32>,
+    /// The last message of the prompt, to be shown.
+    pub prompt: String,
+}
+
+/// Hears what happens; called on the engine's thread too.
+pub type Tell = Arc<dyn Fn(CompareEvent) + Send + Sync>;
+
+/// Runs both sides, a short warm-up of each first, then in an order that alternates.
+///
+/// # Errors
+/// What the engine says of any run.
+pub fn compare(
+    runner: &dyn Runner,
+    subject: Subject<'_>,
+    plan: &ComparePlan,
+    stop: &Arc<Stop>,
+    tell: &Tell,
+) -> models::Result<Comparison> {
+    let mut setup = subject.setup(plan.request.exactness);
+    tell(CompareEvent::Started {
+        runs: count(2 + 2 * plan.repetitions),
+        model: setup.model.clone(),
+        prompt: plan.prompt.clone(),
+    });
+    let mut done: Vec<(Side, Measured)> = Vec::new();
+    let mut records = Vec::new();
+    'all: for repetition in 0..=plan.repetitions {
+        let order = if repetition % 2 == 0 {
+            [Side::Off, Side::On]
+        } else {
+            [Side::On, Side::Off]
+        };
+        for side in order {
+            if stop.is_requested() {
+                break 'all;
+            }
+            tell(CompareEvent::Run {
+                side,
+                repetition: count(repetition),
+            });
+            let mut request = run::prepared(&plan.request, wanted(side, plan.speculation));
+            if repetition == 0 {
+                request.max_tokens = Some(request.max_tokens.map_or(WARM_UP_TOKENS, |n| n.min(WARM_UP_TOKENS)));
+            }
+            let (hear, rest) = relay(side, tell.clone());
+            let measured = run::measure(runner, request, stop, hear)?;
+            rest();
+            if repetition == 0 || !measured.is_whole() {
+                continue;
+            }
+            let record = measured.record(None, choice(side, plan.speculation), repetition, records.len() + 1);
+            tell(CompareEvent::Measured {
+                side,
+                run: record.clone(),
+            });
+            records.push(record);
+            done.push((side, measured));
+        }
+    }
+    let agreement = agreement(runner, subject, &plan.request, &done)?;
+    run::finish(&mut setup);
+    Ok(comparison(plan, setup, &done, records, agreement, stop.is_requested()))
+}
+
+fn wanted(side: Side, on: SpeculationChoice) -> Speculation {
+    crate::turn::speculation(choice(side, on))
+}
+
+fn choice(side: Side, on: SpeculationChoice) -> SpeculationChoice {
+    match side {
+        Side::Off => SpeculationChoice::Off,
+        Side::On => on,
+    }
+}
+
+/// What passes a run's events on, and what tells the text that is left when it is over.
+fn relay(side: Side, tell: Tell) -> (Hear, impl FnOnce()) {
+    #[derive(Default)]
+    struct Untold {
+        text: String,
+        tokens: usize,
+        rate: f64,
+        at: Option<Instant>,
+    }
+    fn flush(untold: &mut Untold, side: Side, tell: &Tell) {
+        if !untold.text.is_empty() {
+            tell(CompareEvent::Delta {
+                side,
+                text: std::mem::take(&mut untold.text),
+                tokens: count(untold.tokens),
+                tokens_per_second: untold.rate,
+            });
+        }
+        untold.at = Some(Instant::now());
+    }
+    let untold: Arc<Mutex<Untold>> = Arc::default();
+    let (heard, told) = (untold.clone(), tell.clone());
+    let hear = move |event: &GenerationEvent| {
+        let mut untold = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = untold.at.is_none_or(|at| at.elapsed() >= TELL_EVERY);
+        match event {
+            GenerationEvent::Prefill { done, total } if is_due || done == total => told(CompareEvent::Prefill {
+                side,
+                done: count(*done),
+                total: count(*total),
+            }),
+            GenerationEvent::Prefill { .. } => {}
+            GenerationEvent::Round {
+                reasoning,
+                answer,
+                stats,
+                ..
+            } => {
+                untold.text.push_str(reasoning);
+                untold.text.push_str(answer);
+                untold.tokens = stats.tokens;
+                untold.rate = stats.decode_tokens_per_second;
+                if is_due {
+                    flush(&mut untold, side, &told);
+                }
+            }
+        }
+    };
+    let rest = move || flush(&mut untold.lock().unwrap_or_else(PoisonError::into_inner), side, &tell);
+    (Box::new(hear), rest)
+}
+
+/// Compares every run with the first one without speculation, plain ones first: if those do not repeat themselves,
+/// nothing can be said of speculation.
+fn agreement(
+    runner: &dyn Runner,
+    subject: Subject<'_>,
+    request: &GenerateRequest,
+    done: &[(Side, Measured)],
+) -> models::Result<Agreement> {
+    let of = |wanted: Side| done.iter().filter(move |(side, _)| *side == wanted).map(|(_, run)| run);
+    let (Some(reference), Some(_)) = (of(Side::Off).next(), of(Side::On).next()) else {
+        return Ok(Agreement::Unknown);
+    };
+    let expected = &reference.generated.tokens;
+    let departs =
+        |side| of(side).find_map(|run| first_difference(expected, &run.generated.tokens).map(|at| (side, run, at)));
+    let Some((side, run, position)) = departs(Side::Off).or_else(|| departs(Side::On)) else {
+        return Ok(Agreement::Identical {
+            tokens: count(expected.len()),
+            runs: count(done.len() - 1),
+        });
+    };
+    let difference = explain(
+        runner,
+        subject,
+        request,
+        side,
+        expected,
+        &run.generated.tokens,
+        position,
+    )?;
+    Ok(Agreement::Different {
+        difference: Box::new(difference),
+    })
+}
+
+/// The place of the first token that only one of them has.
+fn first_difference(expected: &[u32], found: &[u32]) -> Option<usize> {
+    if expected == found {
+        return None;
+    }
+    Some(expected.iter().zip(found).take_while(|(a, b)| a == b).count())
+}
+
+fn explain(
+    runner: &dyn Runner,
+    subject: Subject<'_>,
+    request: &GenerateRequest,
+    side: Side,
+    expected: &[u32],
+    found: &[u32],
+    position: usize,
+) -> models::Result<Difference> {
+    let before = expected.get(..position).unwrap_or_default();
+    let from = |ids: &[u32]| -> Vec<u32> { ids.iter().skip(position).take(SHOWN_TOKENS).copied().collect() };
+    let (expected, found) = (from(expected), from(found));
+    let tail = before
+        .iter()
+        .skip(position.saturating_sub(SHOWN_TOKENS))
+        .copied()
+        .collect();
+    // The difference is told even where the scores behind it cannot be.
+    let margin = runner.margin(request.clone(), before.to_vec()).ok();
+    let scored = |one: &models::Scored| -> models::Result<ScoredToken> {
+        Ok(ScoredToken {
+            token: one.token,
+            text: runner.spell(vec![one.token])?,
+            logit: f64::from(one.logit),
+        })
+    };
+    Ok(Difference {
+        side,
+        position: count(position),
+        before: runner.spell(tail)?,
+        expected: runner.spell(expected.clone())?,
+        found: runner.spell(found.clone())?,
+        expected_tokens: expected,
+        found_tokens: found,
+        first: margin.as_ref().map(|m| scored(&m.first)).transpose()?,
+        second: margin.as_ref().map(|m| scored(&m.second)).transpose()?,
+        margin: margin.as_ref().map(|m| f64::from(m.gap())),
+        suspects: match request.exactness {
+            Exactness::Fast => subject.in_parts(),
+            Exactness::Exact => Vec::new(),
+        },
+    })
+}
+
+fn comparison(
+    plan: &ComparePlan,
+    setup: crate::ipc::Setup,
+    done: &[(Side, Measured)],
+    runs: Vec<MeasuredRun>,
+    agreement: Agreement,
+    stopped: bool,
+) -> Comparison {
+    let figures = |wanted: Side| -> SideFigures {
+        let of: Vec<&Measured> = done
+            .iter()
+            .filter_map(|(side, run)| (*side == wanted).then_some(run))
+            .collect();
+        let times: Vec<Times> = of.iter().map(|run| Times::of(std::iter::once(*run))).collect();
+        run::figures(choice(wanted, plan.speculation), &times, &of)
+    };
+    let text = |wanted: Side| {
+        let last = done.iter().rev().find(|(side, _)| *side == wanted);
+        last.map_or_else(String::new, |(_, run)| run.generated.text.clone())
+    };
+    let (off, on) = (figures(Side::Off), figures(Side::On));
+    let speedup = match (&on.tokens_per_second, &off.tokens_per_second) {
+        (Some(on), Some(off)) => stats::ratio(on, off),
+        _ => None,
+    };
+    Comparison {
+        setup,
+        message_id: plan.message_id,
+        prompt: plan.prompt.clone(),
+        prompt_tokens: runs.first().map_or(0, |run| run.prompt_tokens),
+        seed: plan.request.sampling.seed as f64,
+        repetitions: count(plan.repetitions),
+        stopped,
+        agreement,
+        off_text: text(Side::Off),
+        on_text: text(Side::On),
+        off,
+        on,
+        speedup,
+        costs: run::costs(done.iter().map(|(_, run)| run)),
+        runs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_token_that_only_one_text_has_is_found() {
+        assert_eq!(first_difference(&[1, 2, 3], &[1, 2, 3]), None);
+        assert_eq!(first_difference(&[1, 2, 3], &[1, 9, 3]), Some(1));
+        assert_eq!(first_difference(&[1, 2, 3], &[1, 2]), Some(2), "ended early");
+        assert_eq!(first_difference(&[1], &[1, 2]), Some(1), "went on");
+        assert_eq!(first_difference(&[], &[]), None);
+    }
+}

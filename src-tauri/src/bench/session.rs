@@ -1,0 +1,283 @@
+//! Comparisons and benchmarks of the running app: they take the only place that replies take, and are kept.
+
+use std::sync::Arc;
+
+use models::{Engine, Exactness, SamplingParams};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::{BenchPlan, ComparePlan, Subject, bench, compare, markdown, prompts, regressions};
+use crate::error::Error;
+use crate::ipc::{
+    AppError, BenchEvent, BenchReport, BenchRequest, BenchTexts, CompareEvent, CompareRequest, Comparison,
+    Measurements, Message, OpenBench, Regression, Role, SpeculationChoice, TurnOptions,
+};
+use crate::library::Library;
+use crate::store::Store;
+use crate::turn::{Turns, check_options, request_of};
+
+/// Most runs a side or prompt: beyond that nothing is learned, and the machine is lost for an hour.
+const MOST_REPETITIONS: u32 = 50;
+/// Tokens of a comparison whose options name no limit.
+const USUAL_TOKENS: u32 = 300;
+/// A reply that was cut short is compared for at least as many.
+const LEAST_TOKENS: u32 = 64;
+
+/// Runs comparisons and benchmarks; clones share it.
+#[derive(Clone)]
+pub struct Benches {
+    engine: Engine,
+    store: Store,
+    library: Library,
+    turns: Turns,
+}
+
+impl Benches {
+    /// Nothing is running.
+    #[must_use]
+    pub fn new(engine: Engine, store: Store, library: Library, turns: Turns) -> Self {
+        Benches {
+            engine,
+            store,
+            library,
+            turns,
+        }
+    }
+
+    /// Runs a request with speculation off and on. The last event is `done` with what is returned too, or `failed`.
+    pub async fn compare(
+        &self,
+        request: &CompareRequest,
+        mut listener: impl FnMut(CompareEvent) -> bool + Send,
+    ) -> Result<Comparison, AppError> {
+        let outcome = self.compare_quietly(request, &mut listener).await;
+        match &outcome {
+            Ok((id, comparison)) => listener(CompareEvent::Done {
+                id: *id,
+                comparison: comparison.clone(),
+            }),
+            Err(error) => listener(CompareEvent::Failed { error: error.clone() }),
+        };
+        outcome.map(|(_, comparison)| comparison)
+    }
+
+    async fn compare_quietly(
+        &self,
+        request: &CompareRequest,
+        listener: &mut (impl FnMut(CompareEvent) -> bool + Send),
+    ) -> Result<(Option<i32>, Comparison), AppError> {
+        check_options(&request.options)?;
+        check_repetitions(request.repetitions)?;
+        let asked = self.asked(request).await?;
+        let taken = self.turns.reserve()?;
+        let ready = self.library.ready().await?;
+        let plan = ComparePlan {
+            request: request_of(&asked.history, &asked.options, &ready.loaded.defaults),
+            speculation: match asked.options.speculation {
+                // Someone who chats without it wants to see what it would be like.
+                SpeculationChoice::Off => SpeculationChoice::Auto,
+                on => on,
+            },
+            repetitions: request.repetitions as usize,
+            message_id: request.message_id,
+            prompt: asked.history.last().map(|m| m.content.clone()).unwrap_or_default(),
+        };
+        let (events, mut incoming) = unbounded_channel();
+        let (engine, stop) = (self.engine.clone(), taken.stop());
+        let running = tokio::task::spawn_blocking(move || {
+            let tell = telling(events);
+            let subject = Subject {
+                model: &ready.model,
+                loaded: &ready.loaded,
+            };
+            compare(&engine, subject, &plan, &stop, &tell)
+        });
+        while let Some(event) = incoming.recv().await {
+            // Nobody listening is no reason to end: the result is kept.
+            listener(event);
+        }
+        let comparison = self.ended(running.await)?;
+        // What cannot be stored can still be shown.
+        let id = match comparison.runs.is_empty() {
+            true => None,
+            false => self.store.add_comparison(&comparison).await.ok(),
+        };
+        Ok((id, comparison))
+    }
+
+    /// Runs the prompt set. The last event is `done` with the report, or `failed`.
+    pub async fn bench(
+        &self,
+        request: &BenchRequest,
+        mut listener: impl FnMut(BenchEvent) -> bool + Send,
+    ) -> Result<BenchReport, AppError> {
+        let outcome = self.bench_quietly(request, &mut listener).await;
+        match outcome {
+            Ok((id, report)) => {
+                let regressions = self.regressions_of(id, &report).await;
+                listener(BenchEvent::Done {
+                    id,
+                    report: report.clone(),
+                    regressions,
+                });
+                Ok(report)
+            }
+            Err(error) => {
+                listener(BenchEvent::Failed { error: error.clone() });
+                Err(error)
+            }
+        }
+    }
+
+    async fn bench_quietly(
+        &self,
+        request: &BenchRequest,
+        listener: &mut (impl FnMut(BenchEvent) -> bool + Send),
+    ) -> Result<(Option<i32>, BenchReport), AppError> {
+        check_repetitions(request.repetitions)?;
+        for arm in &request.arms {
+            check_options(&TurnOptions {
+                speculation: *arm,
+                max_tokens: Some(request.max_tokens),
+                ..TurnOptions::default()
+            })?;
+        }
+        let plan = BenchPlan {
+            prompts: prompts(&request.kinds),
+            arms: request.arms.clone(),
+            repetitions: request.repetitions as usize,
+            max_tokens: request.max_tokens as usize,
+            // Greedy: acceptance then depends on the pair alone.
+            sampling: SamplingParams::default(),
+            exactness: Exactness::Exact,
+        };
+        let taken = self.turns.reserve()?;
+        let ready = self.library.ready().await?;
+        let (events, mut incoming) = unbounded_channel();
+        let (engine, stop) = (self.engine.clone(), taken.stop());
+        let running = tokio::task::spawn_blocking(move || {
+            let subject = Subject {
+                model: &ready.model,
+                loaded: &ready.loaded,
+            };
+            // The receiver outlives this; a lost event would only be progress.
+            bench(&engine, subject, &plan, &stop, &|event| drop(events.send(event)))
+        });
+        while let Some(event) = incoming.recv().await {
+            listener(event);
+        }
+        let report = self.ended(running.await)?;
+        let id = match report.runs.is_empty() {
+            true => None,
+            false => self.store.add_bench(&report).await.ok(),
+        };
+        Ok((id, report))
+    }
+
+    /// What a kept benchmark says against the one before it of the same pair on the same machine.
+    pub async fn open_bench(&self, id: i32) -> Result<OpenBench, AppError> {
+        let report = self.store.bench(id).await?;
+        let regressions = self.regressions_of(Some(id), &report).await;
+        Ok(OpenBench { report, regressions })
+    }
+
+    /// A kept benchmark as text to paste.
+    pub async fn texts(&self, id: i32) -> Result<BenchTexts, AppError> {
+        let OpenBench { report, regressions } = self.open_bench(id).await?;
+        Ok(BenchTexts {
+            markdown: markdown(&report, &regressions),
+            json: format!("{:#}", super::json(&report)),
+        })
+    }
+
+    /// Kept comparisons and benchmarks, the newest first.
+    pub async fn history(&self) -> Result<Measurements, AppError> {
+        Ok(Measurements {
+            comparisons: self.store.comparisons().await?,
+            benches: self.store.benches().await?,
+        })
+    }
+
+    async fn regressions_of(&self, id: Option<i32>, report: &BenchReport) -> Vec<Regression> {
+        // Without a history there is nothing to compare with.
+        let before = self.store.bench_before(report, id).await.ok().flatten();
+        before.map(|before| regressions(&before, report)).unwrap_or_default()
+    }
+
+    fn ended<T>(&self, outcome: Result<models::Result<T>, tokio::task::JoinError>) -> Result<T, AppError> {
+        let outcome = outcome?;
+        if let Err(models::Error::EngineLost { .. } | models::Error::NotLoaded) = &outcome {
+            self.library.reload();
+        }
+        Ok(outcome?)
+    }
+
+    /// The conversation and the options of what is to be compared.
+    async fn asked(&self, request: &CompareRequest) -> Result<Asked, AppError> {
+        let mut options = request.options.clone();
+        let Some(message_id) = request.message_id else {
+            let text = request.prompt.clone().unwrap_or_default();
+            if text.trim().is_empty() {
+                return Err(Error::EmptyMessage.into());
+            }
+            options.max_tokens = options.max_tokens.or(Some(USUAL_TOKENS));
+            return Ok(Asked {
+                history: vec![said(&text)],
+                options,
+            });
+        };
+        let chat = self.store.open_chat(self.store.chat_of(message_id).await?).await?;
+        let mut history = chat.messages;
+        let place = history
+            .iter()
+            .position(|m| m.id == message_id && m.role == Role::Assistant);
+        let reply = match place {
+            Some(place) => history.drain(place..).next(),
+            None => None,
+        };
+        let reply = reply.ok_or(crate::store::Error::NoMessage(message_id))?;
+        if let Some(run) = &reply.run {
+            options.seed = Some(run.seed);
+            if run.speculating {
+                options.speculation = SpeculationChoice::Block { size: run.block_size };
+            }
+            let length = run.tokens.max(LEAST_TOKENS);
+            options.max_tokens = Some(options.max_tokens.map_or(length, |limit| limit.min(length)));
+        }
+        Ok(Asked { history, options })
+    }
+}
+
+struct Asked {
+    history: Vec<Message>,
+    options: TurnOptions,
+}
+
+fn said(text: &str) -> Message {
+    Message {
+        id: 0,
+        chat_id: 0,
+        role: Role::User,
+        content: text.to_owned(),
+        reasoning: None,
+        status: crate::ipc::MessageStatus::Complete,
+        created_at: 0.0,
+        run: None,
+        error: None,
+    }
+}
+
+fn telling(events: UnboundedSender<CompareEvent>) -> super::Tell {
+    // The receiver outlives the runs.
+    Arc::new(move |event| drop(events.send(event)))
+}
+
+fn check_repetitions(repetitions: u32) -> Result<(), Error> {
+    if (1..=MOST_REPETITIONS).contains(&repetitions) {
+        return Ok(());
+    }
+    Err(Error::BadOption {
+        option: "the number of repetitions",
+        value: repetitions.to_string(),
+        expected: "from 1 to 50",
+    })
+}

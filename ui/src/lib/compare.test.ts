@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import type { Difference, Ratio } from "../bindings";
+import { comparison, figures, run, spread } from "../state/samples";
+import { exactnessOf, kept, range, ratioOf, verdict, winner } from "./compare";
+
+const ratio = (call: Ratio["call"], value = 1.62): Ratio => ({ value, low: value - 0.05, high: value + 0.05, call });
+
+const difference: Difference = {
+  side: "on",
+  position: 16,
+  before: "a",
+  expected: "b",
+  found: "c",
+  expectedTokens: [1],
+  foundTokens: [2],
+  first: null,
+  second: null,
+  margin: null,
+  suspects: [],
+};
+
+describe("a verdict", () => {
+  it("says what is on the page", () => {
+    expect(verdict(comparison())).toEqual({ line: "Identical, 300 tokens. 1.62x faster.", tone: "good" });
+    expect(verdict(comparison({ speedup: ratio("lower", 0.5) })).line).toBe("Identical, 300 tokens. 2.00x slower.");
+  });
+
+  it("calls no winner that was not called", () => {
+    for (const call of ["noise", "tooFew"] as const) {
+      const { line } = verdict(comparison({ speedup: ratio(call) }));
+      expect(line).toMatch(/^Identical, 300 tokens\. /);
+      expect(line).not.toMatch(/faster|slower/);
+    }
+    expect(winner({ verdict: "noise" })).toMatch(/No winner/);
+    expect(winner({ verdict: "fastest", speculation: { mode: "block", size: 3 }, ratio: ratio("higher") })).toBe("Block 3 is 1.62x as fast as no speculation.");
+  });
+
+  it("counts tokens from one where texts part, and says which side is to blame", () => {
+    const on = verdict(comparison({ agreement: { verdict: "different", difference } }));
+    expect(on).toEqual({ line: "Different from token 17 on. 1.62x faster.", tone: "bad" });
+    const off = verdict(comparison({ agreement: { verdict: "different", difference: { ...difference, side: "off" } } }));
+    expect(off.line).toMatch(/does not repeat itself/);
+  });
+
+  it("says when speculation did not run at all", () => {
+    const on = figures({ mode: "auto" }, { speculating: false, reason: "this model has no head" });
+    expect(verdict(comparison({ on })).line).toBe("Identical, 300 tokens. Speculation did not run: this model has no head.");
+  });
+
+  it("says nothing of what was stopped", () => {
+    expect(verdict(comparison({ agreement: { verdict: "unknown" } }))).toEqual({ line: "Stopped before both sides had run.", tone: "plain" });
+  });
+});
+
+describe("numbers", () => {
+  it("come with their range", () => {
+    expect(range(spread(40, 42.5, 41))).toBe("41.0 (40.0 to 42.5)");
+    expect(range(null)).toBe("–");
+    expect(ratioOf(ratio("higher"))).toBe("1.62 (1.57 to 1.67)");
+    expect(ratioOf(ratio("noise"))).toBe("1.62 (1.57 to 1.67), within the noise");
+    expect(ratioOf({ value: 2, low: null, high: null, call: "tooFew" })).toBe("2.00");
+  });
+
+  it("are told shortly in the history", () => {
+    const one = { id: 1, createdAt: 0, model: "m", appVersion: "1", mlxVersion: "1", identical: true, speedup: 1.4 };
+    expect(kept(one)).toBe("identical, 1.40x faster");
+    expect(kept({ ...one, identical: false, speedup: 0.5 })).toBe("different, 2.00x slower");
+    expect(kept({ ...one, identical: null, speedup: null })).toBe("not compared");
+  });
+});
+
+describe("the badge", () => {
+  it("is about what ran, not about what was asked for", () => {
+    expect(exactnessOf(run())).toBe("exact");
+    expect(exactnessOf({ ...run(), exactness: "fast" })).toBe("fast");
+    expect(exactnessOf(run({ speculating: false }))).toBe("off");
+  });
+});
