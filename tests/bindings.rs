@@ -21,7 +21,8 @@ fn the_committed_bindings_are_those_of_ipc() {
 fn every_type_of_ipc_is_exported() {
     let source = concat!(
         include_str!("../src-tauri/src/ipc/mod.rs"),
-        include_str!("../src-tauri/src/ipc/hub.rs")
+        include_str!("../src-tauri/src/ipc/hub.rs"),
+        include_str!("../src-tauri/src/ipc/chats.rs")
     );
     let generated = app::ipc::bindings();
     let declared = source.lines().filter_map(|line| {

@@ -12,6 +12,7 @@
 mod architecture;
 mod bindings;
 mod cases;
+mod chats;
 mod cli;
 mod conversation;
 mod engine;
@@ -33,4 +34,5 @@ mod requantized;
 mod speculation;
 mod store;
 mod trained;
+mod transfer;
 mod turn;

@@ -6,11 +6,13 @@ pub mod downloads;
 pub mod error;
 pub mod hub;
 pub mod ipc;
+mod json;
 pub mod library;
 pub mod machine;
 pub mod offers;
 pub mod state;
 pub mod store;
+pub mod transfer;
 pub mod turn;
 
 use tauri::Manager;
@@ -38,8 +40,22 @@ pub fn run() -> tauri::Result<()> {
             commands::chats::open_chat,
             commands::chats::rename_chat,
             commands::chats::delete_chat,
+            commands::library::restore_chat,
+            commands::library::pin_chat,
+            commands::library::tag_chat,
+            commands::library::duplicate_chat,
+            commands::library::configure_chat,
+            commands::library::set_draft,
+            commands::library::new_draft,
+            commands::library::search_chats,
+            commands::library::show_message,
+            commands::library::delete_message,
+            commands::library::export_chats,
+            commands::library::import_chats,
             commands::turns::send_message,
             commands::turns::regenerate,
+            commands::turns::edit_message,
+            commands::turns::continue_reply,
             commands::turns::stop_turn,
             commands::models::model_status,
             commands::models::watch_model,
@@ -83,6 +99,8 @@ pub fn run() -> tauri::Result<()> {
             && let Ok(state) = state.get()
         {
             tauri::async_runtime::block_on(async {
+                // Nobody can take a deletion back any more. What stays is purged at another start.
+                let _ = state.store.purge().await;
                 // A reply that does not end in time is marked at the next start.
                 let _ = tokio::time::timeout(std::time::Duration::from_secs(3), state.close()).await;
             });

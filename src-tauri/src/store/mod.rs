@@ -1,12 +1,17 @@
 //! History and settings in one SQLite file. Several processes may use it at the same time: the
 //! window and a terminal chat.
 
+mod branches;
 mod chats;
 mod error;
 mod messages;
 mod owner;
 mod runs;
+mod search;
 mod settings;
+mod transfer;
+mod trash;
+mod turns;
 mod wirings;
 
 use std::path::{Path, PathBuf};
@@ -16,8 +21,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{Sqlite, Transaction, migrate::MigrateError};
 
 pub use error::{Error, Result};
-pub use messages::{Begun, Ending};
 pub use settings::RememberedModel;
+pub use turns::{Begun, Continued, Ending, Made, Resume};
 
 use owner::Owner;
 
@@ -73,6 +78,7 @@ impl Store {
             other => Error::Migration(other),
         })?;
         store.mark_interrupted().await?;
+        store.purge_forgotten().await?;
         store.owner.clear_abandoned();
         drop(guard);
         Ok(store)

@@ -1,0 +1,300 @@
+//! How a turn begins, goes on and ends on disk.
+
+use serde::{Deserialize, Serialize};
+use sqlx::{Row, SqliteConnection};
+
+use super::{Error, Result, Store, branches, chats, messages, messages::json, runs};
+use crate::ipc::{AppError, ChatConfig, ChatSummary, Message, MessageStatus, Role, Run, TurnOptions};
+use crate::json::stored;
+
+/// A turn that has begun: both messages are on disk.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// The chat, new or not.
+    pub chat: ChatSummary,
+    /// The person's message.
+    pub user: Message,
+    /// The reply: empty as yet, or what it goes on from.
+    pub assistant: Message,
+    /// All messages before the reply, the person's last.
+    pub history: Vec<Message>,
+    /// The chat's instructions; empty for none.
+    pub system_prompt: String,
+    /// What the reply goes on from, if it does.
+    pub continued: Option<Continued>,
+}
+
+/// A reply that broke off.
+#[derive(Debug, Clone)]
+pub struct Continued {
+    /// Its ids.
+    pub tokens: Vec<u32>,
+    /// How it was made.
+    pub made: Made,
+    /// What the engine did for it, if that is known.
+    pub run: Option<Run>,
+}
+
+/// What a reply is made with, and must be made with to go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// The model's id.
+    pub model: String,
+    /// Sampling as it was, the seed that was drawn among it.
+    pub options: TurnOptions,
+}
+
+/// From where a reply can go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// Its ids.
+    pub tokens: Vec<u32>,
+    /// Bytes of the answer that they had shown; what was held back may still become something else.
+    pub answer: usize,
+    /// Likewise of the thinking block.
+    pub reasoning: usize,
+}
+
+/// How a reply ended.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The whole answer.
+    pub content: String,
+    /// The whole thinking block; empty if there was none.
+    pub reasoning: String,
+    /// How it stands.
+    pub status: MessageStatus,
+    /// What the engine did, if it did anything.
+    pub run: Option<Run>,
+    /// Why it failed, if it did.
+    pub error: Option<AppError>,
+    /// From where it can go on, if it broke off.
+    pub resume: Option<Resume>,
+}
+
+impl Store {
+    /// Stores the person's message and an empty reply. Without a chat it makes one with `title`.
+    pub async fn begin_turn(&self, chat_id: Option<i32>, title: &str, text: &str) -> Result<Begun> {
+        self.begin_turn_with(chat_id, title, text, None).await
+    }
+
+    /// The same, with what is to hold for a chat that is made.
+    pub async fn begin_turn_with(
+        &self,
+        chat_id: Option<i32>,
+        title: &str,
+        text: &str,
+        config: Option<&ChatConfig>,
+    ) -> Result<Begun> {
+        self.mark_interrupted().await?;
+        let mut write = self.write().await?;
+        let chat_id = match chat_id {
+            Some(chat_id) => {
+                chats::get(&mut write, chat_id).await?;
+                refuse_busy(&mut write, chat_id).await?;
+                chat_id
+            }
+            None => {
+                let chat_id = chats::insert(&mut write, title).await?;
+                if let Some(config) = config {
+                    chats::configure(&mut write, chat_id, config).await?;
+                }
+                chat_id
+            }
+        };
+        let parent = branches::leaf(&mut write, chat_id).await?;
+        let begun = self.ask(&mut write, chat_id, parent, text).await?;
+        write.commit().await?;
+        Ok(begun)
+    }
+
+    /// Stores another version of one of the person's messages, and an empty reply to it.
+    pub async fn begin_edited(&self, message_id: i32, text: &str) -> Result<Begun> {
+        self.mark_interrupted().await?;
+        let mut write = self.write().await?;
+        let message = messages::get(&mut write, message_id).await?;
+        if message.role != Role::User {
+            return Err(Error::NotAMessage(message_id));
+        }
+        chats::get(&mut write, message.chat_id).await?;
+        refuse_busy(&mut write, message.chat_id).await?;
+        let parent = branches::parent(&mut write, message_id).await?;
+        let begun = self.ask(&mut write, message.chat_id, parent, text).await?;
+        write.commit().await?;
+        Ok(begun)
+    }
+
+    /// Stores another, empty version of a reply. One that failed without a word makes room for it.
+    pub async fn begin_again(&self, message_id: i32) -> Result<Begun> {
+        self.mark_interrupted().await?;
+        let mut write = self.write().await?;
+        let message = messages::get(&mut write, message_id).await?;
+        if message.role != Role::Assistant {
+            return Err(Error::NotAReply(message_id));
+        }
+        chats::get(&mut write, message.chat_id).await?;
+        refuse_busy(&mut write, message.chat_id).await?;
+        let parent = branches::parent(&mut write, message_id).await?;
+        let wordless = message.content.is_empty() && message.reasoning.is_none();
+        if message.status == MessageStatus::Failed && wordless {
+            // One that was answered all the same stays.
+            sqlx::query(
+                "DELETE FROM messages WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM messages WHERE parent_id = ?1)",
+            )
+            .bind(message_id)
+            .execute(&mut *write)
+            .await?;
+        }
+        let begun = self.answer(&mut write, message.chat_id, parent).await?;
+        write.commit().await?;
+        Ok(begun)
+    }
+
+    /// Opens a reply that broke off, to go on in its place.
+    pub async fn begin_continued(&self, message_id: i32) -> Result<Begun> {
+        self.mark_interrupted().await?;
+        let mut write = self.write().await?;
+        let message = messages::get(&mut write, message_id).await?;
+        chats::get(&mut write, message.chat_id).await?;
+        refuse_busy(&mut write, message.chat_id).await?;
+        let last = branches::leaf(&mut write, message.chat_id).await? == Some(message_id);
+        if !message.can_continue || !last {
+            return Err(Error::CannotContinue(message_id));
+        }
+        let row = sqlx::query("SELECT token_ids, made, shown FROM messages WHERE id = ?")
+            .bind(message_id)
+            .fetch_one(&mut *write)
+            .await?;
+        let ids: Vec<u8> = row.try_get("token_ids")?;
+        let shown: Option<String> = row.try_get("shown")?;
+        let (answer, reasoning) = match shown {
+            Some(shown) => json(&shown)?,
+            None => (usize::MAX, usize::MAX),
+        };
+        let continued = Continued {
+            tokens: ids.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id)).collect(),
+            made: json(row.try_get("made")?)?,
+            run: message.run.clone(),
+        };
+        let thinking = message.reasoning.unwrap_or_default();
+        sqlx::query(
+            "UPDATE messages SET status = 'streaming', owner = ?, error = NULL, content = ?, reasoning = ?, shown = NULL \
+             WHERE id = ?",
+        )
+        .bind(self.owner.id())
+        .bind(message.content.get(..answer).unwrap_or(&message.content))
+        .bind(messages::some(thinking.get(..reasoning).unwrap_or(&thinking)))
+        .bind(message_id)
+        .execute(&mut *write)
+        .await?;
+        chats::touch(&mut write, message.chat_id).await?;
+        let mut begun = begun(&mut write, message.chat_id, message_id).await?;
+        begun.continued = Some(continued);
+        write.commit().await?;
+        Ok(begun)
+    }
+
+    /// Stores what a reply is made with, before anything runs: it can go on from what is saved then.
+    pub async fn describe_turn(&self, message_id: i32, made: &Made) -> Result<()> {
+        sqlx::query("UPDATE messages SET made = ? WHERE id = ? AND owner = ?")
+            .bind(stored(made))
+            .bind(message_id)
+            .bind(self.owner.id())
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    /// Stores what there is of a reply that is still being generated, and the ids that showed it.
+    pub async fn save_partial(&self, message_id: i32, content: &str, reasoning: &str, tokens: &[u32]) -> Result<()> {
+        sqlx::query("UPDATE messages SET content = ?, reasoning = ?, token_ids = ? WHERE id = ? AND owner = ?")
+            .bind(content)
+            .bind(messages::some(reasoning))
+            .bind(blob(tokens))
+            .bind(message_id)
+            .bind(self.owner.id())
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
+    /// Stores a reply that has ended.
+    pub async fn finish_turn(&self, message_id: i32, ending: &Ending) -> Result<(Message, ChatSummary)> {
+        let mut write = self.write().await?;
+        let resume = ending.resume.as_ref();
+        let updated = sqlx::query(
+            "UPDATE messages SET content = ?, reasoning = ?, status = ?, error = ?, token_ids = ?, shown = ?, \
+             owner = NULL WHERE id = ? AND owner = ?",
+        )
+        .bind(&ending.content)
+        .bind(messages::some(&ending.reasoning))
+        .bind(messages::name(ending.status))
+        .bind(ending.error.as_ref().map(|error| serde_json::json!(error).to_string()))
+        .bind(resume.and_then(|resume| blob(&resume.tokens)))
+        .bind(resume.map(|resume| serde_json::json!((resume.answer, resume.reasoning)).to_string()))
+        .bind(message_id)
+        .bind(self.owner.id())
+        .execute(&mut *write)
+        .await?;
+        if updated.rows_affected() == 0 {
+            return Err(Error::NoMessage(message_id));
+        }
+        if let Some(run) = &ending.run {
+            runs::insert(&mut write, message_id, run).await?;
+        }
+        let chat_id = messages::get(&mut write, message_id).await?.chat_id;
+        chats::touch(&mut write, chat_id).await?;
+        // Deleted meanwhile, it may still be taken back.
+        let chat = chats::get_any(&mut write, chat_id).await?;
+        let message = branches::with_versions(&mut write, message_id).await?;
+        write.commit().await?;
+        Ok((message, chat))
+    }
+
+    async fn ask(&self, db: &mut SqliteConnection, chat_id: i32, parent: Option<i32>, text: &str) -> Result<Begun> {
+        let user = messages::insert(db, chat_id, parent, Role::User, text, None).await?;
+        self.answer(db, chat_id, Some(user)).await
+    }
+
+    async fn answer(&self, db: &mut SqliteConnection, chat_id: i32, parent: Option<i32>) -> Result<Begun> {
+        let reply = messages::insert(db, chat_id, parent, Role::Assistant, "", Some(self.owner.id())).await?;
+        branches::set_leaf(db, chat_id, reply).await?;
+        chats::touch(db, chat_id).await?;
+        begun(db, chat_id, reply).await
+    }
+}
+
+async fn begun(db: &mut SqliteConnection, chat_id: i32, reply: i32) -> Result<Begun> {
+    let chat = chats::get(db, chat_id).await?;
+    let mut history = branches::shown(db, chat_id).await?;
+    let assistant = history
+        .pop()
+        .filter(|message| message.id == reply)
+        .ok_or(Error::NoMessage(reply))?;
+    let user = history
+        .last()
+        .filter(|message| message.role == Role::User)
+        .ok_or(Error::NotAReply(reply))?
+        .clone();
+    Ok(Begun {
+        chat,
+        user,
+        assistant,
+        history,
+        system_prompt: chats::config(db, chat_id).await?.system_prompt,
+        continued: None,
+    })
+}
+
+pub(super) async fn refuse_busy(db: &mut SqliteConnection, chat_id: i32) -> Result<()> {
+    let streaming: i64 = sqlx::query_scalar("SELECT count(*) FROM messages WHERE chat_id = ? AND owner IS NOT NULL")
+        .bind(chat_id)
+        .fetch_one(db)
+        .await?;
+    if streaming > 0 { Err(Error::ChatBusy) } else { Ok(()) }
+}
+
+/// Little-endian; nothing for none.
+fn blob(tokens: &[u32]) -> Option<Vec<u8>> {
+    (!tokens.is_empty()).then(|| tokens.iter().flat_map(|id| id.to_le_bytes()).collect())
+}
