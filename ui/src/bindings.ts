@@ -36,7 +36,15 @@ createdAt: number,
 /**
  * Unix milliseconds of the last message.
  */
-updatedAt: number, };
+updatedAt: number, 
+/**
+ * Whether it stays at the top of the list.
+ */
+pinned: boolean, 
+/**
+ * Words that the person gave it.
+ */
+tags: Array<string>, };
 
 /**
  * A chat with its messages.
@@ -47,9 +55,17 @@ export type Chat = {
  */
 summary: ChatSummary, 
 /**
- * Oldest first.
+ * The branch that is shown, oldest first.
  */
-messages: Array<Message>, };
+messages: Array<Message>, 
+/**
+ * What holds for this chat alone.
+ */
+config: ChatConfig, 
+/**
+ * What was written and not sent.
+ */
+draft: string, };
 
 /**
  * Who said a message.
@@ -100,7 +116,15 @@ run: Run | null,
 /**
  * Why it failed, if it did.
  */
-error: AppError | null, };
+error: AppError | null, 
+/**
+ * All versions of this message in the order they were made, itself among them.
+ */
+versions: Array<number>, 
+/**
+ * Whether the reply broke off and can go on from there.
+ */
+canContinue: boolean, };
 
 /**
  * Speculation as asked for.
@@ -424,7 +448,11 @@ model: string,
 /**
  * Drafter folder for `model`, if it is one of its own.
  */
-drafter: string | null, };
+drafter: string | null, 
+/**
+ * Named configurations for chats.
+ */
+presets: Array<Preset>, };
 
 /**
  * Whether something of this size fits.
@@ -888,3 +916,89 @@ shared: number,
  * Whether it lies in a folder that another program may count on.
  */
 foreign: boolean, };
+
+/**
+ * What holds for one chat alone.
+ */
+export type ChatConfig = { 
+/**
+ * Instructions before the first message; empty for none.
+ */
+systemPrompt: string, 
+/**
+ * The chat's own options; without them the settings' options hold.
+ */
+options: TurnOptions | null, };
+
+/**
+ * A configuration with a name, to be used again.
+ */
+export type Preset = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * What it sets.
+ */
+config: ChatConfig, };
+
+/**
+ * A stretch of text around what was searched for.
+ */
+export type SnippetPiece = { 
+/**
+ * The text.
+ */
+text: string, 
+/**
+ * Whether it is what was searched for.
+ */
+hit: boolean, };
+
+/**
+ * A message that was found.
+ */
+export type SearchHit = { 
+/**
+ * Its chat.
+ */
+chatId: number, 
+/**
+ * The chat's title.
+ */
+title: string, 
+/**
+ * The message; it may lie on a branch that is not shown.
+ */
+messageId: number, 
+/**
+ * Who said it.
+ */
+role: Role, 
+/**
+ * Unix milliseconds.
+ */
+createdAt: number, 
+/**
+ * The words and what is around the first of them.
+ */
+pieces: Array<SnippetPiece>, };
+
+/**
+ * What chats can be written as.
+ */
+export type ExportFormat = "markdown" | "json" | "html";
+
+/**
+ * What an import brought.
+ */
+export type Imported = { 
+/**
+ * The new chats.
+ */
+chats: Array<ChatSummary>, 
+/**
+ * One sentence for each chat that could not be read.
+ */
+leftOut: Array<string>, };
