@@ -16,6 +16,7 @@ fn ending(content: &str) -> Ending {
         run: None,
         error: None,
         resume: None,
+        rounds: Vec::new(),
     }
 }
 

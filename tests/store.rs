@@ -53,6 +53,7 @@ fn ending(content: &str, status: MessageStatus) -> Ending {
         run: None,
         error: None,
         resume: None,
+        rounds: Vec::new(),
     }
 }
 
@@ -79,6 +80,7 @@ async fn a_turn_is_kept_with_its_figures() {
         run: Some(run()),
         error: None,
         resume: None,
+        rounds: Vec::new(),
     };
     let (message, chat) = store.finish_turn(begun.assistant.id, &end).await.unwrap();
     assert!(chat.updated_at >= begun.chat.updated_at);

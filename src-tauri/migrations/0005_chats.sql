@@ -7,6 +7,8 @@ ALTER TABLE messages ADD COLUMN token_ids BLOB;
 ALTER TABLE messages ADD COLUMN made TEXT;
 -- JSON: how many bytes of answer and thinking those ids had shown; without it, all of them.
 ALTER TABLE messages ADD COLUMN shown TEXT;
+-- JSON list: for each round that showed some of the answer, its length in UTF-16 units, tokens, drafts, accepted drafts.
+ALTER TABLE messages ADD COLUMN rounds TEXT;
 
 ALTER TABLE chats ADD COLUMN leaf_id INTEGER;
 ALTER TABLE chats ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;

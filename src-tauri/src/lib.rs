@@ -50,6 +50,8 @@ pub fn run() -> tauri::Result<()> {
             commands::library::search_chats,
             commands::library::show_message,
             commands::library::delete_message,
+            commands::library::message_rounds,
+            commands::library::attach_files,
             commands::library::export_chats,
             commands::library::import_chats,
             commands::turns::send_message,

@@ -1,6 +1,6 @@
 //! What the window's commands and the terminal chat share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use models::Engine;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
-use crate::ipc::{AppError, CatalogView, ChatConfig, ExportFormat, Imported, TokenSource};
+use crate::ipc::{AppError, Attachment, CatalogView, ChatConfig, ExportFormat, Imported, TokenSource};
 use crate::library::{Assets, Library, Places};
 use crate::offers;
 use crate::store::{Store, data_dir};
@@ -228,6 +228,22 @@ impl AppState {
         })
     }
 
+    /// Reads text files that are to go with a message.
+    pub async fn attach(&self, paths: &[PathBuf]) -> Result<Vec<Attachment>, AppError> {
+        let mut attached = Vec::new();
+        for path in paths {
+            let at = path.clone();
+            let text = tokio::task::spawn_blocking(move || read_text(&at)).await??;
+            attached.push(Attachment {
+                name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                // Without a model, or while a reply is written, its length is not known.
+                tokens: self.turns.count_tokens(&text).await.ok(),
+                text,
+            });
+        }
+        Ok(attached)
+    }
+
     /// Gives a chat another title.
     pub async fn rename_chat(&self, chat_id: i32, title: &str) -> Result<crate::ipc::ChatSummary, AppError> {
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -236,6 +252,29 @@ impl AppState {
         }
         Ok(self.store.rename_chat(chat_id, &title).await?)
     }
+}
+
+/// More than fits any context, and less than the window can show.
+const LONGEST_ATTACHMENT: u64 = 4 << 20;
+
+fn read_text(path: &Path) -> Result<String, Error> {
+    let refused = |message: &str| Error::Input {
+        path: path.display().to_string(),
+        message: message.to_owned(),
+    };
+    let bytes = std::fs::metadata(path)
+        .map_err(|source| file_error(path, source))?
+        .len();
+    if bytes > LONGEST_ATTACHMENT {
+        return Err(refused("it is larger than 4 MB"));
+    }
+    let bytes = std::fs::read(path).map_err(|source| file_error(path, source))?;
+    let text = String::from_utf8(bytes).map_err(|_| refused("it is not text in UTF-8"))?;
+    if text.contains('\0') {
+        return Err(refused("it is not text"));
+    }
+    // A mark that says it is UTF-8 is no text, and the window counts line ends as one character.
+    Ok(text.trim_start_matches('\u{feff}').replace("\r\n", "\n"))
 }
 
 fn file_error(path: &Path, source: std::io::Error) -> Error {

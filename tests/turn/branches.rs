@@ -1,6 +1,6 @@
 //! Versions of messages, and replies that go on.
 
-use app::ipc::{ChatConfig, Message, MessageStatus, TurnEvent, TurnOptions};
+use app::ipc::{ChatConfig, Message, MessageStatus, RoundText, TurnEvent, TurnOptions};
 
 use super::{App, Heard, QUESTION, STORY, greedy};
 
@@ -54,6 +54,15 @@ async fn a_reply_that_broke_off_becomes_what_it_would_have_become() {
         whole.content,
         "what is heard adds up"
     );
+    let rounds = app.state.store.message_rounds(cut.id).await.unwrap();
+    let sum = |part: fn(&RoundText) -> u32| rounds.iter().map(part).sum::<u32>();
+    let length = u32::try_from(whole.content.encode_utf16().count()).unwrap();
+    assert!(
+        sum(|round| round.length).abs_diff(length) <= 2,
+        "but for what is held back at the end"
+    );
+    assert_eq!(sum(|round| round.accepted), run.accepted);
+    assert!(sum(|round| round.tokens) >= tokens);
 
     // Stopped by the person, wherever that was.
     let (heard, stopper) = (Heard::default(), app.state.turns.clone());
@@ -103,6 +112,7 @@ async fn a_complete_reply_and_one_of_another_model_do_not_go_on() {
             answer: cut.content.len(),
             reasoning: 0,
         }),
+        rounds: Vec::new(),
     };
     app.state.store.finish_turn(cut.id, &ending).await.unwrap();
     let refused = turns
@@ -177,5 +187,58 @@ async fn a_chats_instructions_are_in_its_prompt() {
     assert_eq!(
         app.state.configure_chat(told.chat_id, &bad).await.unwrap_err().kind,
         "bad_option"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attached_files_are_text_with_their_length_for_the_model() {
+    let app = App::with_builtin().await;
+    let file = |name: &str, bytes: &[u8]| {
+        let path = app.dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let words = "one two three ".repeat(20);
+    let long = words.repeat(200);
+    let paths = [
+        file("a.txt", format!("\u{feff}{words}\r\n").as_bytes()),
+        file("long.csv", long.as_bytes()),
+        file("empty.md", b""),
+    ];
+    let turns = &app.state.turns;
+    turns
+        .send(None, "Hi", &greedy(), Heard::default().listener())
+        .await
+        .unwrap();
+    let attached = app.state.attach(&paths).await.unwrap();
+    assert_eq!(
+        (attached[0].name.as_str(), &attached[0].text),
+        ("a.txt", &format!("{words}\n"))
+    );
+    let tokens: Vec<_> = attached.iter().map(|file| file.tokens.unwrap()).collect();
+    // As the engine counts a prompt that holds it.
+    let with = app
+        .send(None, &format!("{words}\n."), &sampled(1))
+        .await
+        .run
+        .unwrap()
+        .prompt_tokens;
+    let without = app.send(None, ".", &sampled(1)).await.run.unwrap().prompt_tokens;
+    assert!(
+        (with - without).abs_diff(tokens[0]) <= 2,
+        "{with} - {without}, but {}",
+        tokens[0]
+    );
+    assert!(
+        tokens[1] > 2048 && tokens[1] > 100 * tokens[0],
+        "longer than the context: {tokens:?}"
+    );
+    assert_eq!(tokens[2], 0);
+    for bad in [file("a.png", b"\x89PNG\0"), file("b.bin", b"a\0b")] {
+        assert_eq!(app.state.attach(&[bad]).await.unwrap_err().kind, "input");
+    }
+    assert_eq!(
+        app.state.attach(&[app.dir.path().join("none")]).await.unwrap_err().kind,
+        "file"
     );
 }

@@ -986,6 +986,44 @@ createdAt: number,
 pieces: Array<SnippetPiece>, };
 
 /**
+ * What one round added to an answer.
+ */
+export type RoundText = { 
+/**
+ * The length of its text, in UTF-16 units as JavaScript counts them.
+ */
+length: number, 
+/**
+ * Its tokens; none if it is not known how the text came.
+ */
+tokens: number, 
+/**
+ * Drafts proposed.
+ */
+drafted: number, 
+/**
+ * Drafts kept; the last token of the round is the model's own.
+ */
+accepted: number, };
+
+/**
+ * A text file that goes with a message.
+ */
+export type Attachment = { 
+/**
+ * The file's name, without its folder.
+ */
+name: string, 
+/**
+ * All of it.
+ */
+text: string, 
+/**
+ * Its length for the model that is loaded, if that could be asked.
+ */
+tokens: number | null, };
+
+/**
  * What chats can be written as.
  */
 export type ExportFormat = "markdown" | "json" | "html";

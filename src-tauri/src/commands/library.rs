@@ -5,7 +5,7 @@ use tauri_plugin_dialog::DialogExt;
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::ipc::{AppError, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, SearchHit};
+use crate::ipc::{AppError, Attachment, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, RoundText, SearchHit};
 
 #[tauri::command]
 pub(crate) async fn restore_chat(state: State<'_, App>, chat_id: i32) -> Result<ChatSummary, AppError> {
@@ -62,6 +62,24 @@ pub(crate) async fn show_message(state: State<'_, App>, message_id: i32) -> Resu
 #[tauri::command]
 pub(crate) async fn delete_message(state: State<'_, App>, message_id: i32) -> Result<Chat, AppError> {
     Ok(state.get()?.store.delete_message(message_id).await?)
+}
+
+/// How the answer of a reply came.
+#[tauri::command]
+pub(crate) async fn message_rounds(state: State<'_, App>, message_id: i32) -> Result<Vec<RoundText>, AppError> {
+    Ok(state.get()?.store.message_rounds(message_id).await?)
+}
+
+/// Asks for text files and reads them; none if the person closed the dialog.
+#[tauri::command]
+pub(crate) async fn attach_files(window: tauri::Window, state: State<'_, App>) -> Result<Vec<Attachment>, AppError> {
+    let (send, answer) = oneshot::channel();
+    let dialog = window.dialog().file().set_parent(&window);
+    // Nobody may be waiting for the answer any more.
+    dialog.pick_files(move |files| drop(send.send(files)));
+    let files = answer.await.ok().flatten().unwrap_or_default();
+    let paths: Vec<_> = files.into_iter().filter_map(|file| file.into_path().ok()).collect();
+    state.get()?.attach(&paths).await
 }
 
 /// Asks where to, and writes one chat or all there. Resolves to the file; to nothing if the person closed the dialog.

@@ -53,6 +53,32 @@ pub struct SearchHit {
     pub pieces: Vec<SnippetPiece>,
 }
 
+/// What one round added to an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RoundText {
+    /// The length of its text, in UTF-16 units as JavaScript counts them.
+    pub length: u32,
+    /// Its tokens; none if it is not known how the text came.
+    pub tokens: u32,
+    /// Drafts proposed.
+    pub drafted: u32,
+    /// Drafts kept; the last token of the round is the model's own.
+    pub accepted: u32,
+}
+
+/// A text file that goes with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Attachment {
+    /// The file's name, without its folder.
+    pub name: String,
+    /// All of it.
+    pub text: String,
+    /// Its length for the model that is loaded, if that could be asked.
+    pub tokens: Option<u32>,
+}
+
 /// What chats can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]

@@ -61,6 +61,8 @@ pub fn bindings() -> String {
         declare::<Preset>(&config),
         declare::<SnippetPiece>(&config),
         declare::<SearchHit>(&config),
+        declare::<RoundText>(&config),
+        declare::<Attachment>(&config),
         declare::<ExportFormat>(&config),
         declare::<Imported>(&config),
     ];

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{Row, SqliteConnection};
 
 use super::{Error, Result, Store, branches, chats, messages, messages::json, runs};
-use crate::ipc::{AppError, ChatConfig, ChatSummary, Message, MessageStatus, Role, Run, TurnOptions};
+use crate::ipc::{AppError, ChatConfig, ChatSummary, Message, MessageStatus, Role, RoundText, Run, TurnOptions};
 use crate::json::stored;
 
 /// A turn that has begun: both messages are on disk.
@@ -33,6 +33,8 @@ pub struct Continued {
     pub made: Made,
     /// What the engine did for it, if that is known.
     pub run: Option<Run>,
+    /// What each round added to the answer, if that is known.
+    pub rounds: Vec<RoundText>,
 }
 
 /// What a reply is made with, and must be made with to go on.
@@ -70,6 +72,8 @@ pub struct Ending {
     pub error: Option<AppError>,
     /// From where it can go on, if it broke off.
     pub resume: Option<Resume>,
+    /// What each round added to the answer.
+    pub rounds: Vec<RoundText>,
 }
 
 impl Store {
@@ -161,7 +165,7 @@ impl Store {
         if !message.can_continue || !last {
             return Err(Error::CannotContinue(message_id));
         }
-        let row = sqlx::query("SELECT token_ids, made, shown FROM messages WHERE id = ?")
+        let row = sqlx::query("SELECT token_ids, made, shown, rounds FROM messages WHERE id = ?")
             .bind(message_id)
             .fetch_one(&mut *write)
             .await?;
@@ -175,6 +179,7 @@ impl Store {
             tokens: ids.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id)).collect(),
             made: json(row.try_get("made")?)?,
             run: message.run.clone(),
+            rounds: rounds(row.try_get("rounds")?)?,
         };
         let thinking = message.reasoning.unwrap_or_default();
         sqlx::query(
@@ -224,7 +229,7 @@ impl Store {
         let resume = ending.resume.as_ref();
         let updated = sqlx::query(
             "UPDATE messages SET content = ?, reasoning = ?, status = ?, error = ?, token_ids = ?, shown = ?, \
-             owner = NULL WHERE id = ? AND owner = ?",
+             rounds = ?, owner = NULL WHERE id = ? AND owner = ?",
         )
         .bind(&ending.content)
         .bind(messages::some(&ending.reasoning))
@@ -232,6 +237,7 @@ impl Store {
         .bind(ending.error.as_ref().map(|error| serde_json::json!(error).to_string()))
         .bind(resume.and_then(|resume| blob(&resume.tokens)))
         .bind(resume.map(|resume| serde_json::json!((resume.answer, resume.reasoning)).to_string()))
+        .bind(rounds_text(&ending.rounds))
         .bind(message_id)
         .bind(self.owner.id())
         .execute(&mut *write)
@@ -249,6 +255,15 @@ impl Store {
         let message = branches::with_versions(&mut write, message_id).await?;
         write.commit().await?;
         Ok((message, chat))
+    }
+
+    /// What each round added to an answer, as far as that is known.
+    pub async fn message_rounds(&self, message_id: i32) -> Result<Vec<RoundText>> {
+        let text: Option<Option<String>> = sqlx::query_scalar("SELECT rounds FROM messages WHERE id = ?")
+            .bind(message_id)
+            .fetch_optional(&self.pool)
+            .await?;
+        rounds(text.ok_or(Error::NoMessage(message_id))?)
     }
 
     async fn ask(&self, db: &mut SqliteConnection, chat_id: i32, parent: Option<i32>, text: &str) -> Result<Begun> {
@@ -292,6 +307,26 @@ pub(super) async fn refuse_busy(db: &mut SqliteConnection, chat_id: i32) -> Resu
         .fetch_one(db)
         .await?;
     if streaming > 0 { Err(Error::ChatBusy) } else { Ok(()) }
+}
+
+/// Four numbers a round: names would be most of what is stored.
+fn rounds_text(rounds: &[RoundText]) -> Option<String> {
+    let numbers: Vec<_> = rounds
+        .iter()
+        .map(|r| (r.length, r.tokens, r.drafted, r.accepted))
+        .collect();
+    (!numbers.is_empty()).then(|| serde_json::json!(numbers).to_string())
+}
+
+fn rounds(text: Option<String>) -> Result<Vec<RoundText>> {
+    let numbers: Vec<(u32, u32, u32, u32)> = text.as_deref().map(json).transpose()?.unwrap_or_default();
+    let round = |(length, tokens, drafted, accepted)| RoundText {
+        length,
+        tokens,
+        drafted,
+        accepted,
+    };
+    Ok(numbers.into_iter().map(round).collect())
 }
 
 /// Little-endian; nothing for none.

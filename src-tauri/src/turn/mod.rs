@@ -5,6 +5,7 @@ mod relay;
 mod request;
 mod slot;
 mod title;
+mod tokens;
 
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use models::{Generated, GenerationEvent, GenerationStats};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::{Listener, continued::joined, request::run_of};
-use crate::ipc::{AppError, MessageStatus, Run, TurnEvent};
+use super::{Listener, continued, continued::joined, request::run_of};
+use crate::ipc::{AppError, MessageStatus, RoundText, Run, TurnEvent};
 use crate::store::{Begun, Ending, Resume, Store};
 
 /// Least time between two events to the listener.
@@ -57,6 +57,8 @@ pub(super) struct Relay {
     tokens: Vec<u32>,
     /// Bytes of answer and thinking that the tokens showed, where more was added at the end.
     shown: Option<(usize, usize)>,
+    /// What each round added to the answer; the last one may still be without text.
+    rounds: Vec<RoundText>,
     /// Figures of the part before, if this one goes on.
     before: Option<Run>,
     prefill: Option<(usize, usize)>,
@@ -79,6 +81,7 @@ impl Relay {
             reasoning: Text::told(reply.reasoning.clone().unwrap_or_default()),
             tokens: continued.map(|continued| continued.tokens.clone()).unwrap_or_default(),
             shown: None,
+            rounds: continued::rounds(begun),
             before: continued.and_then(|continued| continued.run.clone()),
             prefill: None,
             stats: None,
@@ -167,6 +170,7 @@ impl Relay {
             run: self.figures(),
             error,
             resume: self.resume(status),
+            rounds: self.rounds.clone(),
         }
     }
 
@@ -196,11 +200,36 @@ impl Relay {
                 round,
                 stats,
             } => {
+                self.add_round(&answer, !reasoning.is_empty(), &round);
                 self.tokens.extend(round.tokens);
                 self.answer.all.push_str(&answer);
                 self.reasoning.all.push_str(&reasoning);
                 self.stats = Some(stats);
             }
+        }
+    }
+
+    /// A round whose text is held back counts with the next one; one of thinking does not count.
+    fn add_round(&mut self, answer: &str, thinking: bool, round: &models::RoundStats) {
+        if thinking && answer.is_empty() {
+            return;
+        }
+        let count = super::count;
+        let (tokens, drafted) = (count(round.tokens.len()), count(round.drafted));
+        let (length, accepted) = (count(answer.encode_utf16().count()), count(round.accepted));
+        match self.rounds.last_mut().filter(|last| last.length == 0) {
+            Some(last) => {
+                last.length = length;
+                last.tokens += tokens;
+                last.drafted += drafted;
+                last.accepted += accepted;
+            }
+            None => self.rounds.push(RoundText {
+                length,
+                tokens,
+                drafted,
+                accepted,
+            }),
         }
     }
 

@@ -4,6 +4,7 @@ import { Channel, invoke } from "@tauri-apps/api/core";
 import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { openUrl } from "@tauri-apps/plugin-opener";
 import type {
+  Attachment,
   Cancelled,
   CatalogView,
   Chat,
@@ -16,6 +17,7 @@ import type {
   FoundRepo,
   Imported,
   ModelStatus,
+  RoundText,
   SearchHit,
   Settings,
   ShelfView,
@@ -46,6 +48,10 @@ export const searchChats = (query: string): Promise<SearchHit[]> => invoke("sear
 export const showMessage = (messageId: number): Promise<Chat> => invoke("show_message", { messageId });
 /** Deletes it with all that follow it. */
 export const deleteMessage = (messageId: number): Promise<Chat> => invoke("delete_message", { messageId });
+/** How the answer of a reply came, round by round. */
+export const messageRounds = (messageId: number): Promise<RoundText[]> => invoke("message_rounds", { messageId });
+/** Asks for text files; none if the person closed the dialog. */
+export const attachFiles = (): Promise<Attachment[]> => invoke("attach_files");
 /** Asks where to, and resolves to the file, or to null if the person closed the dialog. Without a chat: all of them. */
 export const exportChats = (chatId: number | null, format: ExportFormat, name: string): Promise<string | null> =>
   invoke("export_chats", { chatId, format, name });

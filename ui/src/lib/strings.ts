@@ -86,6 +86,25 @@ export const strings = {
     imported: (n: number) => `${n === 1 ? "1 chat was" : `${n} chats were`} imported.`,
   },
 
+  origin: {
+    show: "Show how it came",
+    hide: "Show it as written",
+    legend: "What the colours say",
+    own: "the model’s own token alone",
+    accepted: (n: number, orMore: boolean) => `${n}${orMore ? " or more" : ""} ${n === 1 ? "draft" : "drafts"} accepted, then the model’s own`,
+    round: (tokens: number, accepted: number, drafted: number) =>
+      `${tokens === 1 ? "1 token" : `${tokens} tokens`}: ${accepted} of ${drafted} drafts accepted, then the model’s own`,
+    unknown: "How this came was not kept.",
+  },
+
+  files: {
+    label: "Files",
+    attach: "Attach text files",
+    line: "line",
+    tokens: (n: string) => `${n} tokens`,
+    remove: (name: string) => `Do not send ${name}`,
+  },
+
   find: {
     label: "Find in this chat",
     before: "Match before",
@@ -184,6 +203,9 @@ export const strings = {
     choose: "Choose a model",
     context: (used: string, all: string) => `${used} / ${all} tokens`,
     contextSize: (all: string) => `${all} tokens`,
+    contextNext: (used: string, next: string, all: string) => `${used} + ~${next} / ${all} tokens`,
+    contextNextTitle: "Tokens of the context that this chat filled with its last reply, and about what the next message adds",
+    tooLong: "The next message may not fit the context.",
     contextTitle: "Tokens of the context that this chat filled with its last reply",
     nearlyFull: "The context is nearly full: start a new chat soon.",
     full: "The context is full: start a new chat.",

@@ -1,12 +1,14 @@
 import type { AppError, Message, TurnEvent } from "../bindings";
 import * as commands from "../lib/commands";
+import { compose } from "../lib/attachments";
 import { toAppError } from "../lib/errors";
 import { plural } from "../lib/format";
 import { strings } from "../lib/strings";
+import { attachedTo, detachAll, giveBackMessage } from "./attachments.svelte";
 import { find } from "./chats";
 import { chats } from "./chats.svelte";
 import { adoptConfig, configOf, optionsFor } from "./configs.svelte";
-import { draftOf, giveBack, setDraft } from "./drafts.svelte";
+import { draftOf, setDraft } from "./drafts.svelte";
 import { afterTurn, apply as applyQueue, type Queued } from "./queue";
 import { Store } from "./store.svelte";
 import { apply, initial, lastReply } from "./turn";
@@ -22,9 +24,10 @@ let turns = 0;
 /** Sends the draft of the open chat; while a reply is being written, it waits for its end. */
 export function send(): void {
   const chatId = chats.current.openId;
-  const text = draftOf(chatId).trim();
+  const text = compose(attachedTo(chatId), draftOf(chatId).trim());
   if (text === "" || (turn.current.live && queue.current)) return;
   setDraft(chatId, "");
+  detachAll(chatId);
   if (turn.current.live) queue.dispatch({ type: "queued", chatId, text });
   else sendText(chatId, text);
 }
@@ -38,7 +41,7 @@ function sendText(chatId: number | null, text: string): void {
 export function unqueue(): void {
   const waiting = queue.current;
   queue.dispatch({ type: "removed" });
-  if (waiting) giveBack(waiting.chatId, waiting.text);
+  if (waiting) giveBackMessage(waiting.chatId, waiting.text);
 }
 
 /** Sends another version of a message. */
@@ -86,7 +89,7 @@ async function begin(
   const hasBegun = (): boolean => turn.current.live?.assistantId != null;
   const refuse = (error: AppError): void => {
     turn.dispatch({ type: "lost", turn: mine, error });
-    if (text !== null) giveBack(chatId, text);
+    if (text !== null) giveBackMessage(chatId, text);
     unqueue();
     report(error);
   };
