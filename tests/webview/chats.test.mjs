@@ -95,6 +95,12 @@ story("a deleted chat comes back, and a pinned one stays at the top", async (ope
   await window.click("undo");
   await until("both chats", async () => (await (await window.all("chat-item")).length) === 2);
 
+  await window.click("open-chat-settings");
+  await (await window.at("system-prompt")).setValue("Answer in one word.");
+  await window.click("own-options");
+  window.screenshot("chat-settings");
+  await window.browser.keys("Escape");
+
   await window.browser.keys(["Control", "k"]);
   await (await window.at("switcher-input")).setValue("12");
   window.screenshot("switcher");
@@ -118,6 +124,12 @@ story("a stopped reply goes on, and a message waits for its end", async (open) =
   await window.click("continue");
   const whole = await reply(window, 1);
   assert.ok(whole.length > stopped.length && whole.startsWith(stopped.slice(0, 20)), whole);
+  await window.click("message-menu");
+  await window.click("origin-toggle");
+  await (await window.at("origin")).waitForExist();
+  window.screenshot("origin");
+  await window.click("message-menu");
+  await window.click("origin-toggle");
 
   await send(window, LONG);
   await until("a second reply", async () => (await (await window.all("message-assistant")).length) === 2);

@@ -6,6 +6,7 @@ mod chats;
 mod error;
 mod messages;
 mod owner;
+mod reply;
 mod runs;
 mod search;
 mod settings;
@@ -21,8 +22,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{Sqlite, Transaction, migrate::MigrateError};
 
 pub use error::{Error, Result};
+pub use reply::{Begun, Continued, Ending, Made, Resume};
 pub use settings::RememberedModel;
-pub use turns::{Begun, Continued, Ending, Made, Resume};
 
 use owner::Owner;
 
