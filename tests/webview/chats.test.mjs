@@ -125,7 +125,11 @@ story("a stopped reply goes on, and a message waits for its end", async (open) =
   const whole = await reply(window, 1);
   assert.ok(whole.length > stopped.length && whole.startsWith(stopped.slice(0, 20)), whole);
   await window.click("message-menu");
-  await window.click("origin-toggle");
+  const item = await window.at("origin-toggle");
+  await item.waitForDisplayed();
+  assert.ok((await item.getSize("height")) < 60, "a menu is as high as its items");
+  window.screenshot("menu");
+  await item.click();
   await (await window.at("origin")).waitForExist();
   window.screenshot("origin");
   await window.click("message-menu");
