@@ -23,7 +23,8 @@ fn every_type_of_ipc_is_exported() {
         include_str!("../src-tauri/src/ipc/mod.rs"),
         include_str!("../src-tauri/src/ipc/hub.rs"),
         include_str!("../src-tauri/src/ipc/bench.rs"),
-        include_str!("../src-tauri/src/ipc/compare.rs")
+        include_str!("../src-tauri/src/ipc/compare.rs"),
+        include_str!("../src-tauri/src/ipc/chats.rs")
     );
     let generated = app::ipc::bindings();
     let declared = source.lines().filter_map(|line| {

@@ -58,6 +58,8 @@ fn ending(content: &str, status: MessageStatus) -> Ending {
         status,
         run: None,
         error: None,
+        resume: None,
+        rounds: Vec::new(),
     }
 }
 
@@ -83,6 +85,8 @@ async fn a_turn_is_kept_with_its_figures() {
         status: MessageStatus::Length,
         run: Some(run()),
         error: None,
+        resume: None,
+        rounds: Vec::new(),
     };
     let (message, chat) = store.finish_turn(begun.assistant.id, &end).await.unwrap();
     assert!(chat.updated_at >= begun.chat.updated_at);
@@ -131,7 +135,10 @@ async fn failures_keep_the_partial_reply_and_the_error() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
     let begun = store.begin_turn(None, "t", "x").await.unwrap();
-    store.save_partial(begun.assistant.id, "half an ans", "").await.unwrap();
+    store
+        .save_partial(begun.assistant.id, "half an ans", "", &[])
+        .await
+        .unwrap();
     let seen = store.open_chat(begun.chat.id).await.unwrap().messages.pop().unwrap();
     assert_eq!(
         (seen.content.as_str(), seen.status),
@@ -155,7 +162,7 @@ async fn failures_keep_the_partial_reply_and_the_error() {
     );
     assert_eq!(kept.error, Some(error));
     // An ended reply takes nothing more.
-    store.save_partial(begun.assistant.id, "other", "").await.unwrap();
+    store.save_partial(begun.assistant.id, "other", "", &[]).await.unwrap();
     assert!(matches!(
         store.finish_turn(begun.assistant.id, &end).await,
         Err(Error::NoMessage(_))
@@ -171,7 +178,10 @@ async fn a_reply_of_a_dead_owner_becomes_interrupted_a_living_ones_does_not() {
     let dir = TempDir::new().unwrap();
     let first = open(&dir).await;
     let begun = first.begin_turn(None, "t", "x").await.unwrap();
-    first.save_partial(begun.assistant.id, "some text", "").await.unwrap();
+    first
+        .save_partial(begun.assistant.id, "some text", "", &[])
+        .await
+        .unwrap();
 
     let second = open(&dir).await;
     let status = |chat: app::ipc::Chat| chat.messages.last().unwrap().status;
@@ -190,7 +200,7 @@ async fn a_reply_of_a_dead_owner_becomes_interrupted_a_living_ones_does_not() {
     // Another chat is free, and the first process goes on undisturbed.
     second.begin_turn(None, "other", "y").await.unwrap();
     first
-        .save_partial(begun.assistant.id, "some more text", "")
+        .save_partial(begun.assistant.id, "some more text", "", &[])
         .await
         .unwrap();
 
@@ -200,60 +210,6 @@ async fn a_reply_of_a_dead_owner_becomes_interrupted_a_living_ones_does_not() {
     assert_eq!(chat.messages.last().unwrap().content, "some more text");
     assert_eq!(status(chat), MessageStatus::Interrupted);
     second.begin_turn(Some(begun.chat.id), "", "again").await.unwrap();
-}
-
-#[tokio::test]
-async fn a_reply_is_made_anew_in_its_place() {
-    let dir = TempDir::new().unwrap();
-    let store = open(&dir).await;
-    let one = store.begin_turn(None, "t", "one").await.unwrap();
-    let end = Ending {
-        run: Some(run()),
-        ..ending("first", MessageStatus::Complete)
-    };
-    store.finish_turn(one.assistant.id, &end).await.unwrap();
-    let two = store.begin_turn(Some(one.chat.id), "", "two").await.unwrap();
-    assert_eq!(two.history.len(), 3);
-    assert_eq!(two.chat.title, "t", "a later message does not change the title");
-    store.finish_turn(two.assistant.id, &end).await.unwrap();
-
-    assert!(matches!(
-        store.begin_again(one.assistant.id).await,
-        Err(Error::NotLastReply(_))
-    ));
-    assert!(matches!(
-        store.begin_again(two.user.id).await,
-        Err(Error::NotLastReply(_))
-    ));
-    assert!(matches!(store.begin_again(99).await, Err(Error::NoMessage(99))));
-    let again = store.begin_again(two.assistant.id).await.unwrap();
-    assert_eq!(again.assistant.id, two.assistant.id);
-    assert_eq!((again.assistant.content.as_str(), again.assistant.run), ("", None));
-    assert_eq!(again.history, two.history);
-    assert_eq!(again.user, two.user);
-}
-
-#[tokio::test]
-async fn deleting_a_chat_leaves_nothing_of_it() {
-    let dir = TempDir::new().unwrap();
-    let store = open(&dir).await;
-    let keep = store.begin_turn(None, "keep", "x").await.unwrap();
-    let lose = store.begin_turn(None, "lose", "x").await.unwrap();
-    let end = Ending {
-        run: Some(run()),
-        ..ending("a", MessageStatus::Complete)
-    };
-    store.finish_turn(keep.assistant.id, &end).await.unwrap();
-    store.finish_turn(lose.assistant.id, &end).await.unwrap();
-    assert_eq!(store.chat_of(lose.assistant.id).await.unwrap(), lose.chat.id);
-    store.delete_chat(lose.chat.id).await.unwrap();
-    assert!(matches!(store.delete_chat(lose.chat.id).await, Err(Error::NoChat(_))));
-    assert!(matches!(store.open_chat(lose.chat.id).await, Err(Error::NoChat(_))));
-    let pool = raw(dir.path()).await;
-    assert_eq!(number(&pool, "SELECT count(*) FROM messages").await, 2);
-    assert_eq!(number(&pool, "SELECT count(*) FROM runs").await, 1);
-    let next = store.begin_turn(None, "next", "x").await.unwrap();
-    assert!(next.chat.id > lose.chat.id, "ids are not used twice");
 }
 
 #[tokio::test]
@@ -335,7 +291,7 @@ async fn many_may_open_a_new_history_at_once_and_write_to_it() {
                 let store = Store::open(&path).await.unwrap();
                 for turn in 0..20 {
                     let begun = store.begin_turn(None, &format!("{writer}.{turn}"), "x").await.unwrap();
-                    store.save_partial(begun.assistant.id, "y", "").await.unwrap();
+                    store.save_partial(begun.assistant.id, "y", "", &[]).await.unwrap();
                     store
                         .finish_turn(begun.assistant.id, &ending("yy", MessageStatus::Complete))
                         .await

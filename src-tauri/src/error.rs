@@ -30,6 +30,28 @@ pub enum Error {
     /// A chat title without text.
     #[error("the title is empty")]
     EmptyTitle,
+    /// A reply goes on only with the model that began it.
+    #[error("this reply was begun by another model, `{model}`")]
+    OtherModel {
+        /// The model that began it.
+        model: String,
+    },
+    /// A file that holds no chats.
+    #[error("no chats were found in `{path}`: {message}")]
+    Import {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A file that cannot be read or written.
+    #[error("cannot use `{path}`: {source}")]
+    File {
+        /// Which one.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// One turn at a time.
     #[error("the model is busy with another reply or measurement")]
     TurnRunning,
@@ -124,7 +146,9 @@ impl Error {
                 store::Error::Migration(_) | store::Error::Sql(_) => "database",
                 store::Error::Damaged { .. } => "database_damaged",
                 store::Error::NoChat(_) | store::Error::NoMessage(_) | store::Error::NoMeasurement(_) => "not_found",
-                store::Error::NotLastReply(_) => "not_last_reply",
+                store::Error::NotAReply(_) => "not_a_reply",
+                store::Error::NotAMessage(_) => "not_a_message",
+                store::Error::CannotContinue(_) => "cannot_continue",
                 store::Error::ChatBusy => "busy",
                 store::Error::Task(_) => "internal",
             },
@@ -133,6 +157,9 @@ impl Error {
             Error::EmptyMessage => "empty_message",
             Error::EmptyTitle => "empty_title",
             Error::TurnRunning => "busy",
+            Error::OtherModel { .. } => "other_model",
+            Error::Import { .. } => "import",
+            Error::File { .. } => "file",
             Error::BadOption { .. } => "bad_option",
             Error::Input { .. } => "input",
             Error::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => READER_GONE,
@@ -168,7 +195,9 @@ impl Error {
                 store::Error::NoChat(_) | store::Error::NoMessage(_) | store::Error::NoMeasurement(_) => {
                     "it was deleted, perhaps in another window"
                 }
-                store::Error::NotLastReply(_) => "only the last reply of a chat can be made anew",
+                store::Error::NotAReply(_) => "choose a reply of the model",
+                store::Error::NotAMessage(_) => "choose a message that you wrote",
+                store::Error::CannotContinue(_) => "write it again, or ask the model to go on",
                 store::Error::ChatBusy => "wait for it to finish; it may run in another window or terminal",
                 store::Error::Task(_) => "try again; if it comes back, restart Slipstream",
             },
@@ -179,6 +208,11 @@ impl Error {
             Error::EmptyMessage => "write something first",
             Error::EmptyTitle => "give the chat a name",
             Error::TurnRunning => "wait for it to finish, or stop it",
+            Error::OtherModel { .. } => "load that model and continue, or write the reply again with this one",
+            Error::Import { .. } => {
+                "choose a JSON file that was exported by Slipstream, ChatGPT (conversations.json) or Open WebUI"
+            }
+            Error::File { .. } => "check that the file can be used, and that the disk is not full",
             Error::Task(_) => "try again; if it comes back, restart Slipstream",
             Error::NoFolder { .. } => "check the path; if it is on another disk, connect it",
             Error::NoModels { .. } => "choose the folder of a model, or one that holds folders of models",

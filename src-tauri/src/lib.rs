@@ -7,12 +7,14 @@ pub mod downloads;
 pub mod error;
 pub mod hub;
 pub mod ipc;
+mod json;
 pub mod library;
 pub mod machine;
 pub mod offers;
 pub mod power;
 pub mod state;
 pub mod store;
+pub mod transfer;
 pub mod turn;
 mod words;
 
@@ -41,8 +43,24 @@ pub fn run() -> tauri::Result<()> {
             commands::chats::open_chat,
             commands::chats::rename_chat,
             commands::chats::delete_chat,
+            commands::library::restore_chat,
+            commands::library::pin_chat,
+            commands::library::tag_chat,
+            commands::library::duplicate_chat,
+            commands::library::configure_chat,
+            commands::library::set_draft,
+            commands::library::new_draft,
+            commands::library::search_chats,
+            commands::library::show_message,
+            commands::library::delete_message,
+            commands::library::message_rounds,
+            commands::library::attach_files,
+            commands::library::export_chats,
+            commands::library::import_chats,
             commands::turns::send_message,
             commands::turns::regenerate,
+            commands::turns::edit_message,
+            commands::turns::continue_reply,
             commands::turns::stop_turn,
             commands::models::model_status,
             commands::models::watch_model,
@@ -92,6 +110,8 @@ pub fn run() -> tauri::Result<()> {
             && let Ok(state) = state.get()
         {
             tauri::async_runtime::block_on(async {
+                // Nobody can take a deletion back any more. What stays is purged at another start.
+                let _ = state.store.purge().await;
                 // A reply that does not end in time is marked at the next start.
                 let _ = tokio::time::timeout(std::time::Duration::from_secs(3), state.close()).await;
             });

@@ -1,6 +1,6 @@
 //! What the window's commands and the terminal chat share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use models::Engine;
 
@@ -10,11 +10,12 @@ use crate::error::Error;
 use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
-use crate::ipc::{AppError, ModelsView, TokenSource, TokenView};
+use crate::ipc::{AppError, Attachment, ChatConfig, ExportFormat, Imported, ModelsView, TokenSource, TokenView};
 use crate::library::{Assets, Library, Places};
 use crate::offers;
 use crate::store::{Store, data_dir};
-use crate::turn::Turns;
+use crate::transfer;
+use crate::turn::{Turns, check_options};
 
 /// The running app; clones share it.
 #[derive(Clone)]
@@ -196,6 +197,77 @@ impl AppState {
         Ok(self.store.delete_chat(chat_id).await?)
     }
 
+    /// Sets what holds for one chat alone.
+    pub async fn configure_chat(&self, chat_id: i32, config: &ChatConfig) -> Result<(), AppError> {
+        if let Some(options) = &config.options {
+            check_options(options)?;
+        }
+        Ok(self.store.configure_chat(chat_id, config).await?)
+    }
+
+    /// Writes one chat, or all, to a file.
+    pub async fn export_chats(&self, chat_id: Option<i32>, format: ExportFormat, path: &Path) -> Result<(), AppError> {
+        let ids = match chat_id {
+            Some(chat_id) => vec![chat_id],
+            None => self.store.list_chats().await?.iter().map(|chat| chat.id).collect(),
+        };
+        let mut chats = Vec::new();
+        for id in ids {
+            chats.push(self.store.export_chat(id).await?);
+        }
+        let path = path.to_owned();
+        let written = tokio::task::spawn_blocking(move || {
+            // Beside it first: a full disk must not cost the file that was there.
+            let mut part = path.clone().into_os_string();
+            part.push(".part");
+            std::fs::write(&part, transfer::export(&chats, format))
+                .and_then(|()| std::fs::rename(&part, &path))
+                .map_err(|source| {
+                    // It may not even be there.
+                    let _ = std::fs::remove_file(&part);
+                    file_error(&path, source)
+                })
+        });
+        Ok(written.await??)
+    }
+
+    /// Reads the chats of a file that was exported here or elsewhere.
+    pub async fn import_chats(&self, path: &Path) -> Result<Imported, AppError> {
+        let path = path.to_owned();
+        let read = tokio::task::spawn_blocking(move || {
+            let text = std::fs::read(&path).map_err(|source| file_error(&path, source))?;
+            transfer::import(&String::from_utf8_lossy(&text)).map_err(|message| Error::Import {
+                path: path.display().to_string(),
+                message,
+            })
+        });
+        let found = read.await??;
+        let mut chats = Vec::new();
+        for chat in &found.chats {
+            chats.push(self.store.import_chat(chat).await?);
+        }
+        Ok(Imported {
+            chats,
+            left_out: found.left_out,
+        })
+    }
+
+    /// Reads text files that are to go with a message.
+    pub async fn attach(&self, paths: &[PathBuf]) -> Result<Vec<Attachment>, AppError> {
+        let mut attached = Vec::new();
+        for path in paths {
+            let at = path.clone();
+            let text = tokio::task::spawn_blocking(move || read_text(&at)).await??;
+            attached.push(Attachment {
+                name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                // Without a model, or while a reply is written, its length is not known.
+                tokens: self.turns.count_tokens(&text).await.ok(),
+                text,
+            });
+        }
+        Ok(attached)
+    }
+
     /// Gives a chat another title.
     pub async fn rename_chat(&self, chat_id: i32, title: &str) -> Result<crate::ipc::ChatSummary, AppError> {
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -203,5 +275,35 @@ impl AppState {
             return Err(Error::EmptyTitle.into());
         }
         Ok(self.store.rename_chat(chat_id, &title).await?)
+    }
+}
+
+/// More than fits any context, and less than the window can show.
+const LONGEST_ATTACHMENT: u64 = 4 << 20;
+
+fn read_text(path: &Path) -> Result<String, Error> {
+    let refused = |message: &str| Error::Input {
+        path: path.display().to_string(),
+        message: message.to_owned(),
+    };
+    let bytes = std::fs::metadata(path)
+        .map_err(|source| file_error(path, source))?
+        .len();
+    if bytes > LONGEST_ATTACHMENT {
+        return Err(refused("it is larger than 4 MB"));
+    }
+    let bytes = std::fs::read(path).map_err(|source| file_error(path, source))?;
+    let text = String::from_utf8(bytes).map_err(|_| refused("it is not text in UTF-8"))?;
+    if text.contains('\0') {
+        return Err(refused("it is not text"));
+    }
+    // A mark that says it is UTF-8 is no text, and the window counts line ends as one character.
+    Ok(text.trim_start_matches('\u{feff}').replace("\r\n", "\n"))
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> Error {
+    Error::File {
+        path: path.display().to_string(),
+        source,
     }
 }

@@ -245,11 +245,8 @@ async fn a_reply_is_regenerated_in_its_place() {
         .await
         .unwrap();
     heard.assert_order();
-    assert_eq!(
-        (again.id, &again.content),
-        (first.id, &first.content),
-        "the same question, the same answer"
-    );
+    assert_eq!(again.content, first.content, "the same question, the same answer");
+    assert_eq!(again.versions, [first.id, again.id], "the first is kept");
     assert!(!again.run.unwrap().speculating);
     assert_eq!(app.messages(first.chat_id).await.len(), 2);
     let error = app
@@ -258,5 +255,5 @@ async fn a_reply_is_regenerated_in_its_place() {
         .regenerate(first.id - 1, &options, Heard::default().listener())
         .await
         .unwrap_err();
-    assert_eq!(error.kind, "not_last_reply");
+    assert_eq!(error.kind, "not_a_reply");
 }

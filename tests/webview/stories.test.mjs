@@ -172,6 +172,13 @@ story("a broken model says what is wrong and what to do, and the chat goes on", 
   assert.match((await askAnew(window, QUESTION)).text, /Paris/);
 });
 
+/** Picks from the menu of a chat. */
+async function pick(window, item, id) {
+  await item.moveTo();
+  await (await item.$('[data-testid="chat-menu"]')).click();
+  await window.click(id);
+}
+
 story("a chat is renamed and deleted", async (open) => {
   const window = await open();
   await ready(window);
@@ -179,18 +186,14 @@ story("a chat is renamed and deleted", async (open) => {
   await askAnew(window, "What is 12 + 30?");
   assert.equal((await titles(window)).length, 2);
 
-  const newest = await window.at("chat-item");
-  await newest.moveTo();
-  await (await newest.$('[data-testid="chat-rename"]')).click();
+  await pick(window, await window.at("chat-item"), "chat-rename");
   await (await window.at("chat-title-input")).setValue("Sums");
   await window.browser.keys("Enter");
   await until("the new title", async () => (await titles(window)).includes("Sums"));
   assert.equal(await window.text("chat-title"), "Sums");
 
-  await (await window.at("chat-item")).moveTo();
-  await (await (await window.at("chat-item")).$('[data-testid="chat-delete"]')).click();
+  await pick(window, await window.at("chat-item"), "chat-delete");
   window.screenshot("delete-chat");
-  await window.click("confirm-delete");
   await until("one chat", async () => (await titles(window)).length === 1);
   assert.ok(!(await titles(window)).includes("Sums"));
 });

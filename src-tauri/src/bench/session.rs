@@ -221,7 +221,7 @@ impl Benches {
             }
             options.max_tokens = options.max_tokens.or(Some(USUAL_TOKENS));
             return Ok(Asked {
-                history: vec![said(&text)],
+                history: vec![said(Role::User, &text)],
                 options,
             });
         };
@@ -235,11 +235,27 @@ impl Benches {
             None => None,
         };
         let reply = reply.ok_or(crate::store::Error::NoMessage(message_id))?;
+        if !chat.config.system_prompt.trim().is_empty() {
+            history.insert(0, said(Role::System, &chat.config.system_prompt));
+        }
         if let Some(run) = &reply.run {
-            options.seed = Some(run.seed);
-            if run.speculating {
-                options.speculation = SpeculationChoice::Block { size: run.block_size };
+            // As it was made; what is asked for is for the next reply.
+            if let Some(made) = self.store.made_of(message_id).await? {
+                options = TurnOptions {
+                    speculation: options.speculation,
+                    max_tokens: options.max_tokens,
+                    ..made.options
+                };
             }
+            options.seed = Some(run.seed);
+            options.exactness = run.exactness;
+            options.speculation = match run.state.as_str() {
+                "fixed" => SpeculationChoice::Block { size: run.block_size },
+                // Replies of earlier versions had the same block size throughout.
+                "" if run.speculating => SpeculationChoice::Block { size: run.block_size },
+                "on" | "parked" | "probing" => SpeculationChoice::Auto,
+                _ => options.speculation,
+            };
             let length = run.tokens.max(LEAST_TOKENS);
             options.max_tokens = Some(options.max_tokens.map_or(length, |limit| limit.min(length)));
         }
@@ -252,17 +268,19 @@ struct Asked {
     options: TurnOptions,
 }
 
-fn said(text: &str) -> Message {
+fn said(role: Role, text: &str) -> Message {
     Message {
         id: 0,
         chat_id: 0,
-        role: Role::User,
+        role,
         content: text.to_owned(),
         reasoning: None,
         status: crate::ipc::MessageStatus::Complete,
         created_at: 0.0,
         run: None,
         error: None,
+        versions: Vec::new(),
+        can_continue: false,
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod chats;
 pub(crate) mod downloads;
+pub(crate) mod library;
 pub(crate) mod models;
 pub(crate) mod settings;
 pub(crate) mod turns;

@@ -1,7 +1,7 @@
 use tauri::{State, ipc::Channel};
 
 use super::App;
-use crate::ipc::{AppError, TurnEvent, TurnOptions};
+use crate::ipc::{AppError, ChatConfig, TurnEvent, TurnOptions};
 use crate::turn::Listener;
 
 /// A window that is gone does not end the turn.
@@ -16,13 +16,40 @@ pub(crate) async fn send_message(
     chat_id: Option<i32>,
     text: String,
     options: TurnOptions,
+    config: Option<ChatConfig>,
     on_event: Channel<TurnEvent>,
 ) -> Result<(), AppError> {
-    let _told_in_the_channel = state
-        .get()?
-        .turns
-        .send(chat_id, &text, &options, listener(on_event))
+    let turns = &state.get()?.turns;
+    let _told_in_the_channel = turns
+        .send_with(chat_id, &text, config.as_ref(), &options, listener(on_event))
         .await;
+    Ok(())
+}
+
+/// Sends another version of one of the person's messages.
+#[tauri::command]
+pub(crate) async fn edit_message(
+    state: State<'_, App>,
+    message_id: i32,
+    text: String,
+    options: TurnOptions,
+    on_event: Channel<TurnEvent>,
+) -> Result<(), AppError> {
+    let turns = &state.get()?.turns;
+    let _told_in_the_channel = turns.edit(message_id, &text, &options, listener(on_event)).await;
+    Ok(())
+}
+
+/// Goes on with a reply that broke off, as if it had not.
+#[tauri::command]
+pub(crate) async fn continue_reply(
+    state: State<'_, App>,
+    message_id: i32,
+    options: TurnOptions,
+    on_event: Channel<TurnEvent>,
+) -> Result<(), AppError> {
+    let turns = &state.get()?.turns;
+    let _told_in_the_channel = turns.go_on(message_id, &options, listener(on_event)).await;
     Ok(())
 }
 

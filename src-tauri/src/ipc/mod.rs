@@ -4,6 +4,7 @@
 //! can resolve before the last messages of the channel arrive.
 
 mod bench;
+mod chats;
 mod compare;
 mod hub;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::{Config, TS};
 
 pub use bench::*;
+pub use chats::*;
 pub use compare::*;
 pub use hub::*;
 
@@ -93,6 +95,14 @@ pub fn bindings() -> String {
         declare::<BenchTexts>(&config),
         declare::<Measurements>(&config),
         declare::<OpenBench>(&config),
+        declare::<ChatConfig>(&config),
+        declare::<Preset>(&config),
+        declare::<SnippetPiece>(&config),
+        declare::<SearchHit>(&config),
+        declare::<RoundText>(&config),
+        declare::<Attachment>(&config),
+        declare::<ExportFormat>(&config),
+        declare::<Imported>(&config),
     ];
     format!(
         "// Generated from src-tauri/src/ipc: npm run bindings\n{}",
@@ -124,6 +134,10 @@ pub struct ChatSummary {
     pub created_at: f64,
     /// Unix milliseconds of the last message.
     pub updated_at: f64,
+    /// Whether it stays at the top of the list.
+    pub pinned: bool,
+    /// Words that the person gave it.
+    pub tags: Vec<String>,
 }
 
 /// A chat with its messages.
@@ -132,8 +146,12 @@ pub struct ChatSummary {
 pub struct Chat {
     /// The list entry.
     pub summary: ChatSummary,
-    /// Oldest first.
+    /// The branch that is shown, oldest first.
     pub messages: Vec<Message>,
+    /// What holds for this chat alone.
+    pub config: ChatConfig,
+    /// What was written and not sent.
+    pub draft: String,
 }
 
 /// Who said a message.
@@ -188,6 +206,10 @@ pub struct Message {
     pub run: Option<Run>,
     /// Why it failed, if it did.
     pub error: Option<AppError>,
+    /// All versions of this message in the order they were made, itself among them.
+    pub versions: Vec<i32>,
+    /// Whether the reply broke off and can go on from there.
+    pub can_continue: bool,
 }
 
 /// Speculation as asked for.
@@ -498,6 +520,8 @@ pub struct Settings {
     pub model: String,
     /// Drafter folder for `model`, if it is one of its own.
     pub drafter: Option<String>,
+    /// Named configurations for chats.
+    pub presets: Vec<Preset>,
 }
 
 impl Default for TurnOptions {
@@ -525,6 +549,7 @@ impl Default for Settings {
             sidebar: true,
             model: "builtin".to_owned(),
             drafter: None,
+            presets: Vec::new(),
         }
     }
 }

@@ -43,9 +43,15 @@ pub enum Error {
     /// There is no such comparison or benchmark.
     #[error("measurement {0} does not exist")]
     NoMeasurement(i32),
-    /// Only the last reply of a chat can be made anew.
-    #[error("message {0} is not the last reply of its chat")]
-    NotLastReply(i32),
+    /// Only replies can be made anew.
+    #[error("message {0} is not a reply")]
+    NotAReply(i32),
+    /// Only the person's messages can be edited.
+    #[error("message {0} is not one of yours")]
+    NotAMessage(i32),
+    /// A reply that ended, or whose tokens are not known, or that others follow.
+    #[error("reply {0} cannot go on")]
+    CannotContinue(i32),
     /// A reply of this chat is being generated, here or in another process.
     #[error("a reply in this chat is being generated")]
     ChatBusy,

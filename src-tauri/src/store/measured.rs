@@ -18,10 +18,10 @@ impl Store {
     /// Keeps what a load measured.
     pub async fn keep_measured(&self, loaded: &Loaded) -> Result<()> {
         if let Some(check) = &loaded.self_check {
-            self.keep("self_check", &loaded.check_key, check).await?;
+            self.keep_one("self_check", &loaded.check_key, check).await?;
         }
         if let Some(costs) = &loaded.costs {
-            self.keep("costs", &loaded.costs_key, costs).await?;
+            self.keep_one("costs", &loaded.costs_key, costs).await?;
         }
         Ok(())
     }
@@ -35,7 +35,7 @@ impl Store {
         Ok(rows.into_iter().filter_map(read).collect())
     }
 
-    async fn keep<T: Serialize>(&self, kind: &str, key: &str, value: &T) -> Result<()> {
+    async fn keep_one<T: Serialize>(&self, kind: &str, key: &str, value: &T) -> Result<()> {
         let value = serde_json::to_string(value).unwrap_or_default();
         sqlx::query(
             "INSERT INTO measured (kind, key, value, measured_at) VALUES (?, ?, ?, ?) \

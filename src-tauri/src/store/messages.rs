@@ -1,140 +1,14 @@
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 
 use super::{Error, Result, Store, chats, id, now, runs};
-use crate::ipc::{AppError, ChatSummary, Message, MessageStatus, Role, Run};
+use crate::ipc::{Message, MessageStatus, Role};
 
-/// A turn that has begun: both messages are on disk.
-#[derive(Debug, Clone)]
-pub struct Begun {
-    /// The chat, new or not.
-    pub chat: ChatSummary,
-    /// The person's message.
-    pub user: Message,
-    /// The reply, empty as yet.
-    pub assistant: Message,
-    /// All messages before the reply, the person's new one last.
-    pub history: Vec<Message>,
-}
-
-/// How a reply ended.
-#[derive(Debug, Clone)]
-pub struct Ending {
-    /// The whole answer.
-    pub content: String,
-    /// The whole thinking block; empty if there was none.
-    pub reasoning: String,
-    /// How it stands.
-    pub status: MessageStatus,
-    /// What the engine did, if it did anything.
-    pub run: Option<Run>,
-    /// Why it failed, if it did.
-    pub error: Option<AppError>,
-}
-
-const COLUMNS: &str = "SELECT m.id, m.chat_id, m.role, m.content, m.reasoning, m.status, m.error, m.created_at, r.* \
-                       FROM messages m LEFT JOIN runs r ON r.message_id = m.id";
+/// A query's start: a row for each message `m`.
+pub(super) const COLUMNS: &str = "SELECT m.id, m.chat_id, m.role, m.content, m.reasoning, m.status, m.error, m.created_at, \
+                                  m.token_ids IS NOT NULL AND m.made IS NOT NULL AND m.owner IS NULL AS can_continue, \
+                                  r.* FROM messages m LEFT JOIN runs r ON r.message_id = m.id";
 
 impl Store {
-    /// Stores the person's message and an empty reply. Without a chat it makes one with `title`.
-    pub async fn begin_turn(&self, chat_id: Option<i32>, title: &str, text: &str) -> Result<Begun> {
-        self.mark_interrupted().await?;
-        let mut write = self.write().await?;
-        let chat_id = match chat_id {
-            Some(chat_id) => {
-                chats::get(&mut write, chat_id).await?;
-                refuse_busy(&mut write, chat_id).await?;
-                chats::touch(&mut write, chat_id).await?;
-                chat_id
-            }
-            None => chats::insert(&mut write, title).await?,
-        };
-        insert(&mut write, chat_id, Role::User, text, MessageStatus::Complete, None).await?;
-        let reply = insert(
-            &mut write,
-            chat_id,
-            Role::Assistant,
-            "",
-            MessageStatus::Streaming,
-            Some(self.owner.id()),
-        )
-        .await?;
-        let begun = begun(&mut write, chat_id, reply).await?;
-        write.commit().await?;
-        Ok(begun)
-    }
-
-    /// Empties the last reply of a chat, to be generated anew. It keeps its id and its place.
-    pub async fn begin_again(&self, message_id: i32) -> Result<Begun> {
-        self.mark_interrupted().await?;
-        let mut write = self.write().await?;
-        let message = get(&mut write, message_id).await?;
-        refuse_busy(&mut write, message.chat_id).await?;
-        let newest: i64 = sqlx::query_scalar("SELECT max(id) FROM messages WHERE chat_id = ?")
-            .bind(message.chat_id)
-            .fetch_one(&mut *write)
-            .await?;
-        if message.role != Role::Assistant || id(newest)? != message_id {
-            return Err(Error::NotLastReply(message_id));
-        }
-        sqlx::query("DELETE FROM runs WHERE message_id = ?")
-            .bind(message_id)
-            .execute(&mut *write)
-            .await?;
-        sqlx::query(
-            "UPDATE messages SET content = '', reasoning = NULL, error = NULL, status = 'streaming', owner = ?, \
-             created_at = ? WHERE id = ?",
-        )
-        .bind(self.owner.id())
-        .bind(now())
-        .bind(message_id)
-        .execute(&mut *write)
-        .await?;
-        chats::touch(&mut write, message.chat_id).await?;
-        let begun = begun(&mut write, message.chat_id, message_id).await?;
-        write.commit().await?;
-        Ok(begun)
-    }
-
-    /// Stores what there is of a reply that is still being generated.
-    pub async fn save_partial(&self, message_id: i32, content: &str, reasoning: &str) -> Result<()> {
-        sqlx::query("UPDATE messages SET content = ?, reasoning = ? WHERE id = ? AND owner = ?")
-            .bind(content)
-            .bind(some(reasoning))
-            .bind(message_id)
-            .bind(self.owner.id())
-            .execute(&self.pool)
-            .await?;
-        Ok(())
-    }
-
-    /// Stores a reply that has ended.
-    pub async fn finish_turn(&self, message_id: i32, ending: &Ending) -> Result<(Message, ChatSummary)> {
-        let mut write = self.write().await?;
-        let updated = sqlx::query(
-            "UPDATE messages SET content = ?, reasoning = ?, status = ?, error = ?, owner = NULL \
-             WHERE id = ? AND owner = ?",
-        )
-        .bind(&ending.content)
-        .bind(some(&ending.reasoning))
-        .bind(name(ending.status))
-        .bind(ending.error.as_ref().map(|error| serde_json::json!(error).to_string()))
-        .bind(message_id)
-        .bind(self.owner.id())
-        .execute(&mut *write)
-        .await?;
-        if updated.rows_affected() == 0 {
-            return Err(Error::NoMessage(message_id));
-        }
-        if let Some(run) = &ending.run {
-            runs::insert(&mut write, message_id, run).await?;
-        }
-        let message = get(&mut write, message_id).await?;
-        chats::touch(&mut write, message.chat_id).await?;
-        let chat = chats::get(&mut write, message.chat_id).await?;
-        write.commit().await?;
-        Ok((message, chat))
-    }
-
     /// The chat of a message.
     pub async fn chat_of(&self, message_id: i32) -> Result<i32> {
         let mut read = self.pool.acquire().await?;
@@ -156,10 +30,10 @@ impl Store {
     }
 }
 
-pub(super) async fn of_chat(db: &mut SqliteConnection, chat_id: i32) -> Result<Vec<Message>> {
-    let query = sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE m.chat_id = ? ORDER BY m.id"));
-    sqlx::query(query)
-        .bind(chat_id)
+/// The messages of a query with one number in it.
+pub(super) async fn all(db: &mut SqliteConnection, query: String, number: i32) -> Result<Vec<Message>> {
+    sqlx::query(sqlx::AssertSqlSafe(query))
+        .bind(number)
         .fetch_all(db)
         .await?
         .iter()
@@ -167,24 +41,32 @@ pub(super) async fn of_chat(db: &mut SqliteConnection, chat_id: i32) -> Result<V
         .collect()
 }
 
-async fn get(db: &mut SqliteConnection, message_id: i32) -> Result<Message> {
+/// A message, without its other versions.
+pub(super) async fn get(db: &mut SqliteConnection, message_id: i32) -> Result<Message> {
     let query = sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE m.id = ?"));
     let row = sqlx::query(query).bind(message_id).fetch_optional(db).await?;
     row.as_ref().map_or(Err(Error::NoMessage(message_id)), message)
 }
 
-async fn insert(
+/// A new message; with an owner it is a reply that is being generated.
+pub(super) async fn insert(
     db: &mut SqliteConnection,
     chat_id: i32,
+    parent: Option<i32>,
     role: Role,
     content: &str,
-    status: MessageStatus,
     owner: Option<&str>,
 ) -> Result<i32> {
+    let status = match owner {
+        Some(_) => MessageStatus::Streaming,
+        None => MessageStatus::Complete,
+    };
     let done = sqlx::query(
-        "INSERT INTO messages (chat_id, role, content, status, owner, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO messages (chat_id, parent_id, role, content, status, owner, created_at) \
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
     )
     .bind(chat_id)
+    .bind(parent)
     .bind(name(role))
     .bind(content)
     .bind(name(status))
@@ -193,34 +75,6 @@ async fn insert(
     .execute(db)
     .await?;
     id(done.last_insert_rowid())
-}
-
-async fn begun(db: &mut SqliteConnection, chat_id: i32, reply: i32) -> Result<Begun> {
-    let chat = chats::get(db, chat_id).await?;
-    let mut history = of_chat(db, chat_id).await?;
-    let assistant = history
-        .pop()
-        .filter(|message| message.id == reply)
-        .ok_or(Error::NoMessage(reply))?;
-    let user = history
-        .last()
-        .filter(|message| message.role == Role::User)
-        .ok_or(Error::NotLastReply(reply))?
-        .clone();
-    Ok(Begun {
-        chat,
-        user,
-        assistant,
-        history,
-    })
-}
-
-async fn refuse_busy(db: &mut SqliteConnection, chat_id: i32) -> Result<()> {
-    let streaming: i64 = sqlx::query_scalar("SELECT count(*) FROM messages WHERE chat_id = ? AND owner IS NOT NULL")
-        .bind(chat_id)
-        .fetch_one(db)
-        .await?;
-    if streaming > 0 { Err(Error::ChatBusy) } else { Ok(()) }
 }
 
 fn message(row: &SqliteRow) -> Result<Message> {
@@ -236,19 +90,21 @@ fn message(row: &SqliteRow) -> Result<Message> {
         created_at: chats::millis(row.try_get("created_at")?),
         run: run.map(|_| runs::read(row)).transpose()?,
         error: error.as_deref().map(json).transpose()?,
+        versions: vec![row.try_get("id")?],
+        can_continue: row.try_get("can_continue")?,
     })
 }
 
-fn some(text: &str) -> Option<&str> {
+pub(super) fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
 /// The stored name of a role or status is the one that crosses to the window.
-fn name(value: impl serde::Serialize) -> String {
+pub(super) fn name(value: impl serde::Serialize) -> String {
     serde_json::json!(value).as_str().unwrap_or_default().to_owned()
 }
 
-fn parse<T: serde::de::DeserializeOwned>(name: String) -> Result<T> {
+pub(super) fn parse<T: serde::de::DeserializeOwned>(name: String) -> Result<T> {
     serde_json::from_value(serde_json::Value::String(name)).map_err(|error| Error::Damaged {
         what: error.to_string(),
     })

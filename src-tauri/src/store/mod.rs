@@ -2,13 +2,19 @@
 //! window and a terminal chat.
 
 mod bench;
+mod branches;
 mod chats;
 mod error;
 mod measured;
 mod messages;
 mod owner;
+mod reply;
 mod runs;
+mod search;
 mod settings;
+mod transfer;
+mod trash;
+mod turns;
 mod wirings;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +24,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{Sqlite, Transaction, migrate::MigrateError};
 
 pub use error::{Error, Result};
-pub use messages::{Begun, Ending};
+pub use reply::{Begun, Continued, Ending, Made, Resume};
 pub use settings::RememberedModel;
 
 use owner::Owner;
@@ -75,6 +81,7 @@ impl Store {
             other => Error::Migration(other),
         })?;
         store.mark_interrupted().await?;
+        store.purge_forgotten().await?;
         store.owner.clear_abandoned();
         drop(guard);
         Ok(store)

@@ -3,6 +3,7 @@ use serde_json::{Map, Value};
 
 use super::{Result, Store};
 use crate::ipc::{Download, Settings};
+use crate::json::whole;
 
 /// A pair that the person loaded from a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,20 +104,26 @@ impl Store {
         self.list(DOWNLOADS, downloads).await
     }
 
-    /// A list kept under a key; what this version cannot read counts as empty.
     async fn listed<T: for<'de> Deserialize<'de>>(&self, key: &str) -> Result<Vec<T>> {
+        Ok(self.value(key).await?.unwrap_or_default())
+    }
+
+    async fn list<T: Serialize>(&self, key: &str, items: &[T]) -> Result<()> {
+        self.set(key, &serde_json::json!(items)).await
+    }
+
+    /// What is kept under a key; what this version cannot read counts as nothing.
+    pub(super) async fn value<T: for<'de> Deserialize<'de>>(&self, key: &str) -> Result<Option<T>> {
         let value: Option<String> = sqlx::query_scalar("SELECT value FROM settings WHERE key = ?")
             .bind(key)
             .fetch_optional(&self.pool)
             .await?;
-        Ok(value
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default())
+        Ok(value.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    async fn list<T: Serialize>(&self, key: &str, items: &[T]) -> Result<()> {
+    pub(super) async fn set(&self, key: &str, value: &Value) -> Result<()> {
         let mut write = self.write().await?;
-        put(&mut write, key, &serde_json::json!(items)).await?;
+        put(&mut write, key, value).await?;
         write.commit().await?;
         Ok(())
     }
@@ -131,16 +138,4 @@ async fn put(db: &mut sqlx::SqliteConnection, key: &str, value: &Value) -> Resul
     .execute(db)
     .await?;
     Ok(())
-}
-
-/// Writes whole numbers without a fraction: read as floats, those near 2^53 come back a little off.
-fn whole(value: &Value) -> Value {
-    match value {
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0 => Value::from(float as i64),
-            _ => value.clone(),
-        },
-        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), whole(value))).collect(),
-        _ => value.clone(),
-    }
 }

@@ -1,9 +1,11 @@
 //! One chat turn: the store remembers it, the engine runs it, a listener watches it.
 
+mod continued;
 mod relay;
 mod request;
 mod slot;
 mod title;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -11,9 +13,9 @@ use models::{DrafterState, Engine, Error as EngineError, FinishReason, Generated
 use tokio::sync::mpsc;
 
 use crate::error::Error;
-use crate::ipc::{AppError, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
+use crate::ipc::{AppError, ChatConfig, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
 use crate::library::{Library, Ready};
-use crate::store::{Begun, Ending, Store};
+use crate::store::{Begun, Ending, Made, Store};
 
 pub use request::{build as request_of, check_options, count, fresh_seed, run_of, sampling, speculation};
 pub use slot::{Stop, Taken};
@@ -58,16 +60,52 @@ impl Turns {
         options: &TurnOptions,
         listener: Listener,
     ) -> Result<Message, AppError> {
+        self.send_with(chat_id, text, None, options, listener).await
+    }
+
+    /// The same, with what is to hold for a chat that is new.
+    pub async fn send_with(
+        &self,
+        chat_id: Option<i32>,
+        text: &str,
+        config: Option<&ChatConfig>,
+        options: &TurnOptions,
+        listener: Listener,
+    ) -> Result<Message, AppError> {
         let begin = async {
             if text.trim().is_empty() {
                 return Err(Error::EmptyMessage);
             }
-            Ok(self.store.begin_turn(chat_id, &title_of(text), text).await?)
+            let title = title_of(text);
+            Ok(self.store.begin_turn_with(chat_id, &title, text, config).await?)
         };
         self.turn(begin, options, listener).await
     }
 
-    /// Answers once more in place of a chat's last reply.
+    /// Answers another version of one of the person's messages, on a branch of its own.
+    pub async fn edit(
+        &self,
+        message_id: i32,
+        text: &str,
+        options: &TurnOptions,
+        listener: Listener,
+    ) -> Result<Message, AppError> {
+        let begin = async {
+            if text.trim().is_empty() {
+                return Err(Error::EmptyMessage);
+            }
+            Ok(self.store.begin_edited(message_id, text).await?)
+        };
+        self.turn(begin, options, listener).await
+    }
+
+    /// Goes on with a reply that broke off. Sampling is as it was: the text becomes what it would have become.
+    pub async fn go_on(&self, message_id: i32, options: &TurnOptions, listener: Listener) -> Result<Message, AppError> {
+        let begin = async { Ok(self.store.begin_continued(message_id).await?) };
+        self.turn(begin, options, listener).await
+    }
+
+    /// Answers once more, on a branch of its own.
     pub async fn regenerate(
         &self,
         message_id: i32,
@@ -135,7 +173,7 @@ impl Turns {
             user: begun.user.clone(),
             assistant: begun.assistant.clone(),
         });
-        let mut relay = Relay::new(self.store.clone(), begun.assistant.id, listener);
+        let mut relay = Relay::new(self.store.clone(), &begun, listener);
         let ending = self.reply(&begun, options, taken.stop(), &mut relay).await;
         let stored = self.store.finish_turn(begun.assistant.id, &ending).await;
         // Whoever reacts to the last event may send the next message at once.
@@ -179,12 +217,25 @@ impl Turns {
         stop: Arc<Stop>,
         relay: &mut Relay,
     ) -> Ending {
-        let request = request::build(&begun.history, options, &ready.loaded.defaults);
+        let options = &continued::options(begun.continued.as_ref(), options);
+        let mut request = request::build(&begun.history, options, &ready.loaded.defaults);
+        if let Err(error) = continued::prepare(begun, &ready.model.id, &mut request) {
+            return relay.ending(MessageStatus::Failed, Some(error.into()));
+        }
         relay.describe(
             ready.model.name.clone(),
             ready.loaded.self_check.clone(),
             request.sampling.seed,
         );
+        let made = Made {
+            model: ready.model.id.clone(),
+            options: TurnOptions {
+                seed: Some(request.sampling.seed as f64),
+                ..options.clone()
+            },
+        };
+        // Without it the reply can only be written again if it breaks off.
+        let _ = self.store.describe_turn(begun.assistant.id, &made).await;
         let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
         let sink = move |event| {
             // The text of the round in which the stop is seen is kept.
@@ -209,7 +260,12 @@ impl Turns {
                     }
                     DrafterState::Unavailable { .. } => false,
                 };
-                if let Some(run) = ending.run.as_ref().filter(is_default) {
+                if let Some(run) = ending
+                    .run
+                    .as_ref()
+                    .filter(is_default)
+                    .filter(|_| begun.continued.is_none())
+                {
                     let LocalModel { path, drafter_path, .. } = &ready.model;
                     // The reply counts more than what it taught about the drafter.
                     let _ = self.store.add_wiring(path, drafter_path.as_deref(), run).await;

@@ -6,9 +6,9 @@ use models::{Generated, GenerationEvent, GenerationStats, SelfCheck};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::{Listener, request::run_of};
-use crate::ipc::{AppError, MessageStatus, Run, TurnEvent};
-use crate::store::{Ending, Store};
+use super::{Listener, continued, continued::joined, request::run_of};
+use crate::ipc::{AppError, MessageStatus, RoundText, Run, TurnEvent};
+use crate::store::{Begun, Ending, Resume, Store};
 
 /// Least time between two events to the listener.
 const TELL_EVERY: Duration = Duration::from_millis(34);
@@ -23,6 +23,11 @@ struct Text {
 }
 
 impl Text {
+    /// What the listener has already.
+    fn told(all: String) -> Self {
+        Text { told: all.len(), all }
+    }
+
     fn untold(&self) -> &str {
         self.all.get(self.told..).unwrap_or_default()
     }
@@ -50,6 +55,13 @@ pub(super) struct Relay {
     seed: u64,
     answer: Text,
     reasoning: Text,
+    tokens: Vec<u32>,
+    /// Bytes of answer and thinking that the tokens showed, where more was added at the end.
+    shown: Option<(usize, usize)>,
+    /// What each round added to the answer; the last one may still be without text.
+    rounds: Vec<RoundText>,
+    /// Figures of the part before, if this one goes on.
+    before: Option<Run>,
     prefill: Option<(usize, usize)>,
     stats: Option<GenerationStats>,
     told_at: Option<Instant>,
@@ -57,16 +69,22 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    pub(super) fn new(store: Store, message_id: i32, listener: Listener) -> Self {
+    pub(super) fn new(store: Store, begun: &Begun, listener: Listener) -> Self {
+        let reply = &begun.assistant;
+        let continued = begun.continued.as_ref();
         Relay {
             store,
-            message_id,
+            message_id: reply.id,
             listener: Some(listener),
             model: String::new(),
             check: None,
             seed: 0,
-            answer: Text::default(),
-            reasoning: Text::default(),
+            answer: Text::told(reply.content.clone()),
+            reasoning: Text::told(reply.reasoning.clone().unwrap_or_default()),
+            tokens: continued.map(|continued| continued.tokens.clone()).unwrap_or_default(),
+            shown: None,
+            rounds: continued::rounds(begun),
+            before: continued.and_then(|continued| continued.run.clone()),
             prefill: None,
             stats: None,
             told_at: None,
@@ -104,7 +122,7 @@ impl Relay {
                 // A partial reply that is not saved costs nothing unless the app dies; the end is saved for sure.
                 let _ = self
                     .store
-                    .save_partial(self.message_id, &self.answer.all, &self.reasoning.all)
+                    .save_partial(self.message_id, &self.answer.all, &self.reasoning.all, &self.tokens)
                     .await;
                 self.saved_at = Instant::now();
             }
@@ -113,6 +131,8 @@ impl Relay {
 
     /// Takes over the text that the engine held back until the end, and the last figures.
     pub(super) fn complete(&mut self, generated: Generated) {
+        self.shown = Some(self.lengths());
+        self.tokens = generated.tokens;
         self.answer.extend_to(&generated.answer);
         self.reasoning.extend_to(&generated.reasoning);
         self.stats = Some(generated.stats);
@@ -152,7 +172,26 @@ impl Relay {
             status,
             run: self.figures(),
             error,
+            resume: self.resume(status),
+            rounds: self.rounds.clone(),
         }
+    }
+
+    /// A reply that ended by itself has nowhere to go on to.
+    fn resume(&self, status: MessageStatus) -> Option<Resume> {
+        if status == MessageStatus::Complete || self.tokens.is_empty() {
+            return None;
+        }
+        let (answer, reasoning) = self.shown.unwrap_or_else(|| self.lengths());
+        Some(Resume {
+            tokens: self.tokens.clone(),
+            answer,
+            reasoning,
+        })
+    }
+
+    fn lengths(&self) -> (usize, usize) {
+        (self.answer.all.len(), self.reasoning.all.len())
     }
 
     fn take(&mut self, event: GenerationEvent) {
@@ -161,13 +200,39 @@ impl Relay {
             GenerationEvent::Round {
                 reasoning,
                 answer,
+                round,
                 stats,
-                ..
             } => {
+                self.add_round(&answer, !reasoning.is_empty(), &round);
+                self.tokens.extend(round.tokens);
                 self.answer.all.push_str(&answer);
                 self.reasoning.all.push_str(&reasoning);
                 self.stats = Some(stats);
             }
+        }
+    }
+
+    /// A round whose text is held back counts with the next one; one of thinking does not count.
+    fn add_round(&mut self, answer: &str, thinking: bool, round: &models::RoundStats) {
+        if thinking && answer.is_empty() {
+            return;
+        }
+        let count = super::count;
+        let (tokens, drafted) = (count(round.tokens.len()), count(round.drafted));
+        let (length, accepted) = (count(answer.encode_utf16().count()), count(round.accepted));
+        match self.rounds.last_mut().filter(|last| last.length == 0) {
+            Some(last) => {
+                last.length = length;
+                last.tokens += tokens;
+                last.drafted += drafted;
+                last.accepted += accepted;
+            }
+            None => self.rounds.push(RoundText {
+                length,
+                tokens,
+                drafted,
+                accepted,
+            }),
         }
     }
 
@@ -178,9 +243,14 @@ impl Relay {
     }
 
     fn figures(&self) -> Option<Run> {
-        self.stats
-            .as_ref()
-            .map(|stats| run_of(&self.model, self.check.as_ref(), stats, self.seed))
+        let Some(stats) = &self.stats else {
+            return self.before.clone();
+        };
+        let run = run_of(&self.model, self.check.as_ref(), stats, self.seed);
+        Some(match &self.before {
+            Some(before) => joined(before, run),
+            None => run,
+        })
     }
 }
 
@@ -214,7 +284,7 @@ mod tests {
                 kept.lock().unwrap().push((Instant::now(), event));
                 true
             });
-            let mut relay = Relay::new(store.clone(), begun.assistant.id, listener);
+            let mut relay = Relay::new(store.clone(), &begun, listener);
             let (sender, mut events) = tokio::sync::mpsc::channel(4);
             let (text, mut state) = (text.clone(), seed);
             let source = tokio::spawn(async move {

@@ -182,6 +182,8 @@ mod tests {
             created_at: 0.0,
             run: None,
             error: None,
+            versions: vec![1],
+            can_continue: false,
         }
     }
 

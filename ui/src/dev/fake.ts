@@ -5,9 +5,10 @@
 
 import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
 import type { Channel } from "@tauri-apps/api/core";
-import type { AppError, Chat, ChatSummary, LocalModel, Message, ModelStatus, Run, Settings, TurnEvent, TurnOptions } from "../bindings";
+import type { AppError, Chat, LocalModel, Message, ModelStatus, Run, Settings, TurnEvent, TurnOptions } from "../bindings";
 import { initial } from "../state/settings";
 import * as compare from "./compare";
+import * as library from "./library";
 import * as models from "./models";
 import { CODE, replyTo, TITLES } from "./texts";
 
@@ -98,9 +99,13 @@ const runFor = (options: TurnOptions, tokens: number, elapsed: number): Run => {
   return figures(tokens, off ? 1 : choice.mode === "block" ? choice.size : 3, elapsed, off ? (scene === "nohead" ? "No MTP head in this model." : null) : null);
 };
 
-const message = (chatId: number, role: Message["role"], content: string, patch: Partial<Message> = {}): Message => ({
-  id: (ids += 1), chatId, role, content, reasoning: null, status: "complete", createdAt: now, run: null, error: null, ...patch,
-});
+const message = (chatId: number, role: Message["role"], content: string, patch: Partial<Message> = {}): Message => {
+  const id = (ids += 1);
+  return {
+    id, chatId, role, content, reasoning: null, status: "complete", createdAt: now, run: null, error: null, versions: [id],
+    canContinue: patch.status === "stopped" || patch.status === "interrupted", ...patch,
+  };
+};
 
 function seedChats(): void {
   TITLES.forEach((title, index) => {
@@ -119,7 +124,8 @@ function seedChats(): void {
       );
     if (index === 3) messages.push(message(id, "user", "More"), message(id, "assistant", "Then it", { status: "interrupted", run: figures(2, 1, 99, "Turned off for this message.") }));
     if (index === 4) for (let n = 0; n < 199; n += 1) messages.push(message(id, "user", `Question ${n}`), message(id, "assistant", CODE, { run }));
-    chats.push({ summary: { id, title, createdAt: updatedAt, updatedAt }, messages });
+    const patch = index === 3 ? { pinned: true } : index === 0 ? { tags: ["work"] } : {};
+    chats.push({ ...library.begin(library.summary(id, title, updatedAt, patch)), messages });
   });
 }
 if (scene !== "first") seedChats();
@@ -129,8 +135,10 @@ const chatOf = (id: number): Chat => chats.find((c) => c.summary.id === id)!;
 
 async function turn(chat: Chat, user: Message, options: TurnOptions, on: (e: TurnEvent) => void): Promise<void> {
   stopped = false;
-  const reply = message(chat.summary.id, "assistant", "", { status: "streaming" });
-  chat.messages = [...chat.messages.filter((m) => m.id <= user.id), reply];
+  const place = chat.messages.indexOf(user) + 1;
+  const made = message(chat.summary.id, "assistant", "", { status: "streaming" });
+  const reply = chat.messages[place] ? library.branch(chat, place, made) : made;
+  chat.messages = [...chat.messages.slice(0, place), reply];
   on({ type: "started", chat: chat.summary, user, assistant: reply });
   const slow = scene === "slow" ? 8 : 1;
   for (let done = 0; done <= 38 * slow && !stopped; done += 8) {
@@ -151,7 +159,7 @@ async function turn(chat: Chat, user: Message, options: TurnOptions, on: (e: Tur
     await pause(34);
   }
   const shown = text.slice(0, at);
-  const stored: Message = { ...reply, run, reasoning: reasoning ? shown.slice(0, reasoning.length) : null, content: shown.slice(reasoning.length), status: stopped ? "stopped" : "complete" };
+  const stored: Message = { ...reply, run, reasoning: reasoning ? shown.slice(0, reasoning.length) : null, content: shown.slice(reasoning.length), status: stopped ? "stopped" : "complete", canContinue: stopped };
   chat.messages = chat.messages.map((m) => (m.id === stored.id ? stored : m));
   chat.summary = { ...chat.summary, updatedAt: Date.now() };
   on({ type: "done", message: stored, chat: chat.summary });
@@ -178,17 +186,11 @@ mockIPC(async (command, payload): Promise<unknown> => {
       return chats.map((c) => c.summary);
     case "open_chat":
       return structuredClone(chatOf(args.chatId));
-    case "rename_chat":
-      return (chatOf(args.chatId).summary = { ...chatOf(args.chatId).summary, title: args.title });
-    case "delete_chat":
-      chats.splice(chats.indexOf(chatOf(args.chatId)), 1);
-      return null;
     case "send_message": {
       if (scene === "refuse") throw { kind: "engine_busy", message: "The engine is busy with another window.", hint: "Wait until it is done, then send again." } satisfies AppError;
       let chat = args.chatId === null ? undefined : chatOf(args.chatId);
       if (!chat) {
-        const summary: ChatSummary = { id: (ids += 1), title: args.text.slice(0, 48), createdAt: Date.now(), updatedAt: Date.now() };
-        chats.push((chat = { summary, messages: [] }));
+        chats.push((chat = library.begin(library.summary((ids += 1), args.text.slice(0, 48), Date.now()))));
       }
       const user = message(chat.summary.id, "user", args.text);
       chat.messages.push(user);
@@ -197,7 +199,18 @@ mockIPC(async (command, payload): Promise<unknown> => {
     }
     case "regenerate": {
       const chat = chats.find((c) => c.messages.some((m) => m.id === args.messageId))!;
-      void turn(chat, chat.messages.findLast((m) => m.role === "user")!, args.options, (e) => args.onEvent.onmessage(e));
+      const user = chat.messages[chat.messages.findIndex((m) => m.id === args.messageId) - 1]!;
+      void turn(chat, user, args.options, (e) => args.onEvent.onmessage(e));
+      return null;
+    }
+    case "continue_reply":
+    case "edit_message": {
+      const chat = chats.find((c) => c.messages.some((m) => m.id === args.messageId))!;
+      const at = chat.messages.findIndex((m) => m.id === args.messageId);
+      const isEdit = command === "edit_message";
+      const user = isEdit ? library.branch(chat, at, message(chat.summary.id, "user", args.text)) : chat.messages[at - 1]!;
+      if (!isEdit) chat.messages = chat.messages.slice(0, at);
+      void turn(chat, user, args.options, (e) => args.onEvent.onmessage(e));
       return null;
     }
     case "compare":
@@ -267,8 +280,10 @@ mockIPC(async (command, payload): Promise<unknown> => {
       return settings;
     case "update_settings":
       return (settings = args.settings);
-    default:
-      console.info("fake:", command, args);
-      return null;
+    default: {
+      const answer = library.answer(chats, command, args, () => (ids += 1));
+      if (answer === undefined) console.info("fake:", command, args);
+      return answer ?? null;
+    }
   }
 });

@@ -32,6 +32,18 @@ describe("streaming", () => {
     expect(raws(streamed(text, () => 1))).toEqual(raws(whole(text)));
   });
 
+  test("a text that goes on after its end equals the whole, and closed blocks keep their identity", () => {
+    const stream = new BlockStream();
+    stream.push("One.\n\nTwo.\n\nA tall lighthouse");
+    stream.finish();
+    const [one] = stream.blocks;
+    stream.push(". Every day");
+    expect(stream.blocks[0]).toBe(one);
+    stream.push(" she played.\n\nEnd");
+    stream.finish();
+    expect(raws(stream)).toEqual(raws(whole("One.\n\nTwo.\n\nA tall lighthouse. Every day she played.\n\nEnd")));
+  });
+
   test("a loose ordered list stays one list", () => {
     expect(raws(streamed("1. a\n\n2. b\n\n3. c\n\nend\n\nof it", () => 1))[0]).toBe("1. a\n\n2. b\n\n3. c\n\n");
   });

@@ -20,9 +20,16 @@ export class BlockStream {
   blocks: Block[] = [];
   #closed = 0;
   #tail = "";
+  #finished = false;
 
-  /** Adds text at the end. */
+  /** Adds text at the end. A text that goes on after its end is lexed again: what seemed to be its last block goes on too. */
   push(text: string): void {
+    if (text === "") return;
+    if (this.#finished) {
+      this.#finished = false;
+      this.#closed = 0;
+      this.#tail = this.blocks.map((block) => block.raw).join("");
+    }
     // The lexer counts line ends as one character.
     this.#tail += text.replaceAll("\r", "");
     if (this.#tail === "") return;
@@ -40,6 +47,7 @@ export class BlockStream {
     this.blocks = this.blocks.map((block) => this.#keep({ ...block, done: true }));
     this.#closed = this.blocks.length;
     this.#tail = "";
+    this.#finished = true;
   }
 
   #keep(block: Block): Block {

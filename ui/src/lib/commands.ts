@@ -4,11 +4,13 @@ import { Channel, invoke } from "@tauri-apps/api/core";
 import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { openUrl } from "@tauri-apps/plugin-opener";
 import type {
+  Attachment,
   BenchEvent,
   BenchRequest,
   BenchTexts,
   Cancelled,
   Chat,
+  ChatConfig,
   ChatSummary,
   CompareEvent,
   CompareRequest,
@@ -16,11 +18,15 @@ import type {
   Deletion,
   Download,
   DownloadPlan,
+  ExportFormat,
   FoundRepo,
+  Imported,
   Measurements,
   ModelStatus,
   ModelsView,
   OpenBench,
+  RoundText,
+  SearchHit,
   Settings,
   ShelfView,
   TokenView,
@@ -35,17 +41,52 @@ const channel = <T>(onMessage: (message: T) => void): Channel<T> => new Channel<
 export const listChats = (): Promise<ChatSummary[]> => invoke("list_chats");
 export const openChat = (chatId: number): Promise<Chat> => invoke("open_chat", { chatId });
 export const renameChat = (chatId: number, title: string): Promise<ChatSummary> => invoke("rename_chat", { chatId, title });
+/** Until the app ends it can be restored. */
 export const deleteChat = (chatId: number): Promise<null> => invoke("delete_chat", { chatId });
+export const restoreChat = (chatId: number): Promise<ChatSummary> => invoke("restore_chat", { chatId });
+export const pinChat = (chatId: number, pinned: boolean): Promise<ChatSummary> => invoke("pin_chat", { chatId, pinned });
+export const tagChat = (chatId: number, tags: string[]): Promise<ChatSummary> => invoke("tag_chat", { chatId, tags });
+export const duplicateChat = (chatId: number, title: string): Promise<ChatSummary> => invoke("duplicate_chat", { chatId, title });
+export const configureChat = (chatId: number, config: ChatConfig): Promise<null> => invoke("configure_chat", { chatId, config });
+/** Null is the chat that is not begun yet. */
+export const saveDraft = (chatId: number | null, text: string): Promise<null> => invoke("set_draft", { chatId, text });
+export const newDraft = (): Promise<string> => invoke("new_draft");
+export const searchChats = (query: string): Promise<SearchHit[]> => invoke("search_chats", { query });
+/** Shows the branch that the message lies on. */
+export const showMessage = (messageId: number): Promise<Chat> => invoke("show_message", { messageId });
+/** Deletes it with all that follow it. */
+export const deleteMessage = (messageId: number): Promise<Chat> => invoke("delete_message", { messageId });
+/** How the answer of a reply came, round by round. */
+export const messageRounds = (messageId: number): Promise<RoundText[]> => invoke("message_rounds", { messageId });
+/** Asks for text files; none if the person closed the dialog. */
+export const attachFiles = (): Promise<Attachment[]> => invoke("attach_files");
+/** Asks where to, and resolves to the file, or to null if the person closed the dialog. Without a chat: all of them. */
+export const exportChats = (chatId: number | null, format: ExportFormat, name: string): Promise<string | null> =>
+  invoke("export_chats", { chatId, format, name });
+export const importChats = (): Promise<Imported | null> => invoke("import_chats");
 
-/** Asks for a reply in a chat, or in a new one. The stream ends with `done` or `failed`, whatever the promise does. */
+/** Asks for a reply in a chat, or in a new one for which `config` holds. The stream ends with `done` or `failed`, whatever the promise does. */
 export const sendMessage = (
   chatId: number | null,
   text: string,
   options: TurnOptions,
+  config: ChatConfig | null,
   onEvent: (event: TurnEvent) => void,
-): Promise<null> => invoke("send_message", { chatId, text, options, onEvent: channel(onEvent) });
+): Promise<null> => invoke("send_message", { chatId, text, options, config, onEvent: channel(onEvent) });
 
-/** Writes the last reply of a chat again, in its place. The stream ends as that of `sendMessage`. */
+/** Sends another version of one of the person's messages. The stream ends as that of `sendMessage`. */
+export const editMessage = (
+  messageId: number,
+  text: string,
+  options: TurnOptions,
+  onEvent: (event: TurnEvent) => void,
+): Promise<null> => invoke("edit_message", { messageId, text, options, onEvent: channel(onEvent) });
+
+/** Goes on with a reply that broke off. The stream ends as that of `sendMessage`. */
+export const continueReply = (messageId: number, options: TurnOptions, onEvent: (event: TurnEvent) => void): Promise<null> =>
+  invoke("continue_reply", { messageId, options, onEvent: channel(onEvent) });
+
+/** Writes another version of a reply. The stream ends as that of `sendMessage`. */
 export const regenerate = (messageId: number, options: TurnOptions, onEvent: (event: TurnEvent) => void): Promise<null> =>
   invoke("regenerate", { messageId, options, onEvent: channel(onEvent) });
 

@@ -63,7 +63,7 @@ export function kept(one: Measurement): string {
 export type Exactness = "exact" | "fast" | "off";
 
 /** What speculation may have done to a reply. Figures that do not say are of the default, exact mode. */
-export function exactnessOf(run: Run & { exactness?: string }): Exactness {
+export function exactnessOf(run: Run): Exactness {
   if (!run.speculating) return "off";
   return run.exactness === "fast" ? "fast" : "exact";
 }

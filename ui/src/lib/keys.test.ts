@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actionOf, isComposing } from "./keys";
+import { actionOf, isComposing, labelOf, SHORTCUTS } from "./keys";
 
 const press = (key: string, mods: Partial<Record<"metaKey" | "ctrlKey" | "altKey" | "shiftKey", boolean>>) => ({
   key,
@@ -22,6 +22,17 @@ test("other modifiers make it another key, but for the slash", () => {
   expect(actionOf(press("/", { ctrlKey: true, shiftKey: true }), false)).toBe("shortcuts");
   expect(actionOf(press("b", { ctrlKey: true, altKey: true }), false)).toBeNull();
   expect(actionOf(press("b", {}), false)).toBeNull();
+});
+
+test("Shift makes a search of one chat a search of all", () => {
+  expect(actionOf(press("f", { ctrlKey: true }), false)).toBe("find");
+  expect(actionOf(press("F", { metaKey: true, shiftKey: true }), true)).toBe("filter");
+  expect([labelOf("filter", true), labelOf("filter", false)]).toEqual(["⇧⌘F", "Ctrl Shift F"]);
+});
+
+test("no two actions have the same keys", () => {
+  const keys = SHORTCUTS.map(({ key, shift }) => `${key} ${shift ?? false}`);
+  expect(new Set(keys).size).toBe(keys.length);
 });
 
 test("the Enter that ends a composition is the input method's", () => {

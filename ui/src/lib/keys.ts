@@ -2,7 +2,11 @@
 
 export type Action =
   | "newChat"
+  | "switcher"
+  | "find"
   | "filter"
+  | "edit"
+  | "chat"
   | "sidebar"
   | "inspector"
   | "settings"
@@ -11,12 +15,23 @@ export type Action =
   | "models"
   | "compare";
 
-/** `key` as `KeyboardEvent.key` in lower case; all of them with Mod (Command on macOS, Control elsewhere). */
-export const SHORTCUTS: { action: Action; key: string }[] = [
+export interface Shortcut {
+  action: Action;
+  /** As `KeyboardEvent.key` in lower case. */
+  key: string;
+  shift?: true;
+}
+
+/** All of them with Mod: Command on macOS, Control elsewhere. */
+export const SHORTCUTS: Shortcut[] = [
   { action: "newChat", key: "n" },
-  { action: "filter", key: "k" },
+  { action: "switcher", key: "k" },
+  { action: "find", key: "f" },
+  { action: "filter", key: "f", shift: true },
+  { action: "edit", key: "e" },
   { action: "regenerate", key: "r" },
   { action: "compare", key: "d" },
+  { action: "chat", key: "." },
   { action: "sidebar", key: "b" },
   { action: "inspector", key: "i" },
   { action: "models", key: "m" },
@@ -29,8 +44,10 @@ type Press = Pick<KeyboardEvent, "key" | "metaKey" | "ctrlKey" | "altKey" | "shi
 /** The action a key press asks for. Shift is let through for `/`, which needs it on many layouts. */
 export function actionOf(event: Press, mac: boolean): Action | null {
   const mod = mac ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
-  if (!mod || event.altKey || (event.shiftKey && event.key !== "/")) return null;
-  return SHORTCUTS.find((s) => s.key === event.key.toLowerCase())?.action ?? null;
+  if (!mod || event.altKey) return null;
+  const key = event.key.toLowerCase();
+  const found = SHORTCUTS.find((s) => s.key === key && (key === "/" || event.shiftKey === (s.shift ?? false)));
+  return found?.action ?? null;
 }
 
 /**
@@ -43,4 +60,11 @@ export const isComposing = (event: Pick<KeyboardEvent, "isComposing" | "keyCode"
 export const isMac = (): boolean => /Mac/.test(navigator.platform);
 
 /** `⌘N` or `Ctrl N`. */
-export const label = (key: string, mac: boolean): string => (mac ? `⌘${key.toUpperCase()}` : `Ctrl ${key.toUpperCase()}`);
+export const label = (key: string, mac: boolean, shift = false): string =>
+  mac ? `${shift ? "⇧" : ""}⌘${key.toUpperCase()}` : `Ctrl ${shift ? "Shift " : ""}${key.toUpperCase()}`;
+
+/** The keys of an action. */
+export function labelOf(action: Action, mac: boolean): string {
+  const shortcut = SHORTCUTS.find((s) => s.action === action);
+  return shortcut ? label(shortcut.key, mac, shortcut.shift) : "";
+}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { initial } from "../state/settings";
-import { changed, defaultOf, parseOption } from "./options";
+import { changed, defaultOf, effective, parseOption } from "./options";
 
 test("an empty field is the model's default, a bad one nothing", () => {
   expect(parseOption("temperature", " ")).toBeNull();
@@ -28,4 +28,11 @@ test("the model's own values are known where it has them", () => {
   expect(defaultOf("temperature", defaults)).toBe(0.7);
   expect(defaultOf("seed", defaults)).toBeNull();
   expect(defaultOf("topK", null)).toBeNull();
+});
+
+test("a chat's own sampling goes before that of all, and speculation is the composer's", () => {
+  const shared = { ...initial.settings.options, temperature: 0.5, speculation: { mode: "off" } as const };
+  const own = { ...initial.settings.options, temperature: 0.1 };
+  expect(effective({ systemPrompt: "", options: null }, shared)).toBe(shared);
+  expect(effective({ systemPrompt: "", options: own }, shared)).toEqual({ ...own, speculation: { mode: "off" } });
 });

@@ -1,6 +1,6 @@
 //! The option fields: their ranges, and reading them from text.
 
-import type { SamplingDefaults, TurnOptions } from "../bindings";
+import type { ChatConfig, SamplingDefaults, TurnOptions } from "../bindings";
 
 export type NumberKey = "temperature" | "topP" | "topK" | "minP" | "maxTokens" | "seed";
 
@@ -40,3 +40,7 @@ export function changed(options: TurnOptions): number {
   const { speculation: _, exactness, ...sampling } = options;
   return Object.values(sampling).filter((value) => value !== null).length + Number(exactness !== "exact");
 }
+
+/** What a message in a chat is sent with: the chat's own sampling if it has one, the composer's speculation always. */
+export const effective = (config: ChatConfig, options: TurnOptions): TurnOptions =>
+  config.options ? { ...config.options, speculation: options.speculation } : options;

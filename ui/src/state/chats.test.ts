@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apply, initial, visible, type ChatsEvent, type ChatsState } from "./chats";
+import { apply, initial, parseTags, visible, type ChatsEvent, type ChatsState } from "./chats";
 import { chat } from "./samples";
 
 const all = (...events: ChatsEvent[]): ChatsState => events.reduce(apply, initial);
@@ -31,8 +31,29 @@ test("the filter wants every word, in any case", () => {
   expect(found("queues sea")).toEqual([]);
 });
 
-test("renaming and confirming exclude each other and end with a move", () => {
-  const state = all({ type: "renaming", chatId: 1 }, { type: "confirming", chatId: 1 });
-  expect(state).toMatchObject({ renaming: null, confirming: 1 });
-  expect(apply(state, { type: "opened", chatId: 2 }).confirming).toBeNull();
+test("renaming and tagging exclude each other and end with a move", () => {
+  const state = all({ type: "renaming", chatId: 1 }, { type: "tagging", chatId: 1 });
+  expect(state).toMatchObject({ renaming: null, tagging: 1 });
+  expect(apply(state, { type: "opened", chatId: 2 }).tagging).toBeNull();
+});
+
+test("a word with a hash asks for a tag, beside words of the title", () => {
+  const tagged = { ...a, tags: ["Work", "later"] };
+  const state = all({ type: "listed", chats: [tagged, b] });
+  expect(visible(state, "#wor").map((c) => c.id)).toEqual([1]);
+  expect(visible(state, "stacks #later").map((c) => c.id)).toEqual([1]);
+  expect(visible(state, "sea #later")).toEqual([]);
+  expect(visible(state, "#").map((c) => c.id)).toEqual([]);
+  expect(parseTags(" #work, ideas ,, # ")).toEqual(["work", "ideas"]);
+});
+
+const hit = { chatId: 1, title: "", messageId: 5, role: "user" as const, createdAt: 0, pieces: [] };
+
+test("late answers to an older query are not shown, nor hits of a chat that is gone", () => {
+  const state = all({ type: "listed", chats: [a, b] }, { type: "filtered", query: "new" });
+  expect(apply(state, { type: "found", query: "old", hits: [hit] }).hits).toBeNull();
+  const found = apply(state, { type: "found", query: "new", hits: [hit] });
+  expect(found.hits).toEqual([hit]);
+  expect(apply(found, { type: "removed", chatId: 1 }).hits).toEqual([]);
+  expect(apply(found, { type: "filtered", query: " " }).hits).toBeNull();
 });

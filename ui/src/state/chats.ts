@@ -1,6 +1,6 @@
 //! The chat list.
 
-import type { ChatSummary } from "../bindings";
+import type { ChatSummary, SearchHit } from "../bindings";
 
 export interface ChatsState {
   /** Latest first. */
@@ -10,10 +10,11 @@ export interface ChatsState {
   /** The chat shown; null is the page of a chat not begun yet. */
   openId: number | null;
   query: string;
-  /** The chat whose title is being edited. */
+  /** What the query was found in; null until that is known. */
+  hits: SearchHit[] | null;
+  /** The chat whose title or whose tags are being edited. */
   renaming: number | null;
-  /** The chat whose deletion waits to be confirmed. */
-  confirming: number | null;
+  tagging: number | null;
 }
 
 export type ChatsEvent =
@@ -22,17 +23,26 @@ export type ChatsEvent =
   | { type: "changed"; chat: ChatSummary }
   | { type: "removed"; chatId: number }
   | { type: "filtered"; query: string }
+  | { type: "found"; query: string; hits: SearchHit[] }
   | { type: "renaming"; chatId: number | null }
-  | { type: "confirming"; chatId: number | null };
+  | { type: "tagging"; chatId: number | null };
 
-export const initial: ChatsState = { list: [], loaded: false, openId: null, query: "", renaming: null, confirming: null };
+export const initial: ChatsState = {
+  list: [],
+  loaded: false,
+  openId: null,
+  query: "",
+  hits: null,
+  renaming: null,
+  tagging: null,
+};
 
 export function apply(state: ChatsState, event: ChatsEvent): ChatsState {
   switch (event.type) {
     case "listed":
       return { ...state, list: sorted(event.chats), loaded: true };
     case "opened":
-      return { ...state, openId: event.chatId, renaming: null, confirming: null };
+      return { ...state, openId: event.chatId, renaming: null, tagging: null };
     case "changed":
       return { ...state, list: sorted([event.chat, ...without(state.list, event.chat.id)]) };
     case "removed":
@@ -40,22 +50,33 @@ export function apply(state: ChatsState, event: ChatsEvent): ChatsState {
         ...state,
         list: without(state.list, event.chatId),
         openId: state.openId === event.chatId ? null : state.openId,
-        confirming: null,
+        hits: state.hits?.filter((hit) => hit.chatId !== event.chatId) ?? null,
       };
     case "filtered":
-      return { ...state, query: event.query };
+      return { ...state, query: event.query, hits: event.query.trim() ? state.hits : null };
+    case "found":
+      return event.query === state.query ? { ...state, hits: event.hits } : state;
     case "renaming":
-      return { ...state, renaming: event.chatId, confirming: null };
-    case "confirming":
-      return { ...state, confirming: event.chatId, renaming: null };
+      return { ...state, renaming: event.chatId, tagging: null };
+    case "tagging":
+      return { ...state, tagging: event.chatId, renaming: null };
   }
 }
 
-/** The chats whose title has every word of the query. */
-export function visible(state: ChatsState): ChatSummary[] {
-  const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
-  return state.list.filter((chat) => words.every((word) => chat.title.toLowerCase().includes(word)));
+/** The chats that have every word of the query: in their title, or as `#word` among their tags. */
+export function visible(state: ChatsState, query = state.query): ChatSummary[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  return state.list.filter((chat) => words.every((word) => matches(chat, word)));
 }
+
+function matches(chat: ChatSummary, word: string): boolean {
+  if (word.length > 1 && word.startsWith("#")) return chat.tags.some((tag) => tag.toLowerCase().startsWith(word.slice(1)));
+  return chat.title.toLowerCase().includes(word);
+}
+
+/** What a list of tags in a field means: separated by commas, with or without `#`. */
+export const parseTags = (text: string): string[] =>
+  text.split(",").map((tag) => tag.trim().replace(/^#/, "").trim()).filter(Boolean);
 
 export const find = (state: ChatsState, id: number | null): ChatSummary | undefined =>
   state.list.find((chat) => chat.id === id);

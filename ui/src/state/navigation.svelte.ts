@@ -1,11 +1,14 @@
 //! Moving between chats.
 
-import type { Message } from "../bindings";
+import type { Chat, Message } from "../bindings";
 import * as commands from "../lib/commands";
+import { strings } from "../lib/strings";
+import { find } from "./chats";
 import { chats } from "./chats.svelte";
-import { setDraft } from "./drafts.svelte";
-import { turn } from "./turn.svelte";
-import { report, view } from "./view.svelte";
+import { loadConfig } from "./configs.svelte";
+import { dropDraft, loadDraft } from "./drafts.svelte";
+import { queue, turn } from "./turn.svelte";
+import { report, seek, toast, view } from "./view.svelte";
 
 /** How often a reply is read again that is written without us, after the window was reloaded. */
 const ORPHAN_MS = 1000;
@@ -23,7 +26,9 @@ export async function openChat(chatId: number): Promise<void> {
 
 async function read(chatId: number): Promise<void> {
   try {
-    const { messages } = await commands.openChat(chatId);
+    const chat = await commands.openChat(chatId);
+    const { messages } = chat;
+    take(chat);
     turn.dispatch({ type: "loaded", chatId, messages });
     if (messages.some(isOrphan)) setTimeout(() => void reread(chatId), ORPHAN_MS);
   } catch (error) {
@@ -40,15 +45,56 @@ async function reread(chatId: number): Promise<void> {
 const isOrphan = (message: Message): boolean =>
   message.status === "streaming" && message.id !== turn.current.live?.assistantId;
 
+function take({ summary, config, draft }: Chat): void {
+  loadConfig(summary.id, config);
+  loadDraft(summary.id, draft);
+}
+
 /** A reply that is being written in the chat is ended by the app first. */
 export async function removeChat(chatId: number): Promise<void> {
+  const title = find(chats.current, chatId)?.title ?? "";
   try {
+    queue.dispatch({ type: "forgotten", chatId });
     await commands.deleteChat(chatId);
     chats.dispatch({ type: "removed", chatId });
     turn.dispatch({ type: "forgotten", chatId });
-    setDraft(chatId, "");
+    dropDraft(chatId);
+    toast(strings.library.deleted(title), chatId);
   } catch (error) {
-    chats.dispatch({ type: "confirming", chatId: null });
+    report(error);
+  }
+}
+
+export async function duplicateChat(chatId: number): Promise<void> {
+  const title = strings.library.copyOf(find(chats.current, chatId)?.title ?? "");
+  try {
+    const chat = await commands.duplicateChat(chatId, title);
+    chats.dispatch({ type: "changed", chat });
+    await openChat(chat.id);
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Opens a chat at one of its messages, on whichever branch that lies. */
+export async function openMessage(chatId: number, messageId: number): Promise<void> {
+  await openChat(chatId);
+  const isShown = (): boolean => turn.current.conversations[chatId]?.some((m) => m.id === messageId) ?? false;
+  if (!isShown()) await showVersion(messageId);
+  if (isShown()) seek(messageId);
+}
+
+/** Shows the branch with this version of a message. */
+export const showVersion = (messageId: number): Promise<void> => show(commands.showMessage(messageId));
+
+/** Deletes a message with all that follow it. */
+export const deleteMessage = (messageId: number): Promise<void> => show(commands.deleteMessage(messageId));
+
+async function show(asked: Promise<Chat>): Promise<void> {
+  try {
+    const chat = await asked;
+    turn.dispatch({ type: "shown", chatId: chat.summary.id, messages: chat.messages });
+  } catch (error) {
     report(error);
   }
 }

@@ -58,6 +58,8 @@ export const message = (patch: Partial<Message> = {}): Message => ({
   createdAt: 0,
   run: null,
   error: null,
+  versions: [patch.id ?? 1],
+  canContinue: false,
   ...patch,
 });
 
@@ -66,6 +68,8 @@ export const chat = (patch: Partial<ChatSummary> = {}): ChatSummary => ({
   title: "A chat",
   createdAt: 0,
   updatedAt: 0,
+  pinned: false,
+  tags: [],
   ...patch,
 });
 

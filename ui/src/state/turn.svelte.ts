@@ -1,39 +1,70 @@
 import type { AppError, Message, TurnEvent } from "../bindings";
 import * as commands from "../lib/commands";
+import { compose } from "../lib/attachments";
 import { toAppError } from "../lib/errors";
 import { plural } from "../lib/format";
 import { strings } from "../lib/strings";
+import { attachedTo, detachAll, giveBackMessage } from "./attachments.svelte";
 import { find } from "./chats";
 import { chats } from "./chats.svelte";
-import { draftOf, giveBack, setDraft } from "./drafts.svelte";
-import { settings } from "./settings.svelte";
+import { adoptConfig, configOf, optionsFor } from "./configs.svelte";
+import { draftOf, setDraft } from "./drafts.svelte";
+import { afterTurn, apply as applyQueue, type Queued } from "./queue";
 import { Store } from "./store.svelte";
 import { apply, initial, lastReply } from "./turn";
 import { announce, dismiss, report } from "./view.svelte";
 
 export const turn = new Store(apply, initial);
+export const queue = new Store(applyQueue, null as Queued | null);
 
 /** A promise can reject a moment before its stream's last events arrive; those know more. */
 const GRACE_MS = 2000;
 let turns = 0;
 
-/** Sends the draft of the open chat. */
+/** Sends the draft of the open chat; while a reply is being written, it waits for its end. */
 export function send(): void {
   const chatId = chats.current.openId;
-  const text = draftOf(chatId).trim();
-  if (text === "" || turn.current.live) return;
+  const text = compose(attachedTo(chatId), draftOf(chatId).trim());
+  if (text === "" || (turn.current.live && queue.current)) return;
   setDraft(chatId, "");
-  const { options } = settings.current.settings;
-  void begin(chatId, text, (onEvent) => commands.sendMessage(chatId, text, options, onEvent));
+  detachAll(chatId);
+  if (turn.current.live) queue.dispatch({ type: "queued", chatId, text });
+  else sendText(chatId, text);
 }
 
-/** Writes the last reply of the open chat again. */
-export function regenerate(): void {
-  const chatId = chats.current.openId;
-  const reply = chatId === null ? undefined : lastReply(turn.current.conversations[chatId]);
+function sendText(chatId: number | null, text: string): void {
+  const config = chatId === null ? configOf(null) : null;
+  void begin(chatId, text, (onEvent) => commands.sendMessage(chatId, text, optionsFor(chatId), config, onEvent));
+}
+
+/** The queued message becomes a draft again. */
+export function unqueue(): void {
+  const waiting = queue.current;
+  queue.dispatch({ type: "removed" });
+  if (waiting) giveBackMessage(waiting.chatId, waiting.text);
+}
+
+/** Sends another version of a message. */
+export function sendEdited(message: Message, text: string): void {
+  if (text.trim() === "" || turn.current.live) return;
+  void begin(message.chatId, null, (onEvent) => commands.editMessage(message.id, text.trim(), optionsFor(message.chatId), onEvent));
+}
+
+/** Writes another version of a reply; without one, of the last reply of the open chat. */
+export function regenerate(reply = lastOpen()): void {
   if (!reply || turn.current.live) return;
-  const { options } = settings.current.settings;
-  void begin(chatId, null, (onEvent) => commands.regenerate(reply.id, options, onEvent));
+  void begin(reply.chatId, null, (onEvent) => commands.regenerate(reply.id, optionsFor(reply.chatId), onEvent));
+}
+
+/** Goes on with a reply that broke off. */
+export function goOn(reply: Message): void {
+  if (turn.current.live) return;
+  void begin(reply.chatId, null, (onEvent) => commands.continueReply(reply.id, optionsFor(reply.chatId), onEvent));
+}
+
+function lastOpen(): Message | undefined {
+  const chatId = chats.current.openId;
+  return chatId === null ? undefined : lastReply(turn.current.conversations[chatId]);
 }
 
 export async function stop(): Promise<void> {
@@ -58,7 +89,8 @@ async function begin(
   const hasBegun = (): boolean => turn.current.live?.assistantId != null;
   const refuse = (error: AppError): void => {
     turn.dispatch({ type: "lost", turn: mine, error });
-    if (text !== null) giveBack(chatId, text);
+    if (text !== null) giveBackMessage(chatId, text);
+    unqueue();
     report(error);
   };
 
@@ -74,7 +106,10 @@ async function begin(
   } catch (thrown) {
     const error = toAppError(thrown);
     if (isLive() && !hasBegun()) return refuse(error);
-    setTimeout(() => turn.dispatch({ type: "lost", turn: mine, error }), GRACE_MS);
+    setTimeout(() => {
+      if (isLive()) unqueue();
+      turn.dispatch({ type: "lost", turn: mine, error });
+    }, GRACE_MS);
   }
 }
 
@@ -84,13 +119,27 @@ function follow(asked: number | null, event: TurnEvent): void {
     if (asked === null || find(chats.current, event.chat.id)) chats.dispatch({ type: "changed", chat: event.chat });
     // Only if the person still waits on the new chat's page.
     if (asked === null && chats.current.openId === null) chats.dispatch({ type: "opened", chatId: event.chat.id });
+    if (asked === null) {
+      adoptConfig(event.chat.id);
+      queue.dispatch({ type: "began", chatId: event.chat.id });
+    }
     announce(strings.announce.started);
   } else if (event.type === "done") {
     if (find(chats.current, event.chat.id)) chats.dispatch({ type: "changed", chat: event.chat });
     announce(ending(event.message));
+    sendQueued(event.message.status);
   } else if (event.type === "failed") {
     announce(strings.announce.failed(event.error.message));
+    sendQueued("failed");
   }
+}
+
+function sendQueued(status: Message["status"]): void {
+  const waiting = queue.current;
+  if (!waiting) return;
+  if (afterTurn(status) === "giveBack") return unqueue();
+  queue.dispatch({ type: "removed" });
+  sendText(waiting.chatId, waiting.text);
 }
 
 const ending = (reply: Message): string =>

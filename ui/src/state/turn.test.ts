@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AppError, TurnEvent } from "../bindings";
 import { chat, message, run } from "./samples";
-import { apply, contextUsed, initial, lastReply, type TurnState, type TurnStateEvent } from "./turn";
+import { apply, contextUsed, initial, lastReply, otherVersion, type TurnState, type TurnStateEvent } from "./turn";
 
 const error: AppError = { kind: "engine", message: "It broke.", hint: "Mend it." };
 const user = message({ id: 10, role: "user", content: "Hi" });
@@ -126,4 +126,42 @@ describe("a chat read from disk", () => {
 test("the context in use is that of the last measured reply", () => {
   expect(contextUsed(undefined)).toBe(0);
   expect(contextUsed([message({ run: run() }), message({ id: 2, run: run({ promptTokens: 100, tokens: 5 }) }), user])).toBe(105);
+});
+
+describe("branches", () => {
+  const answer = message({ id: 11, content: "Old" });
+  const more = message({ id: 12, role: "user", content: "More" });
+  const loaded: TurnStateEvent = { type: "loaded", chatId: 1, messages: [user, answer, more] };
+
+  test("an edited message takes the place of the first version and of all that followed", () => {
+    const edited = message({ id: 20, role: "user", content: "Hi!", versions: [10, 20] });
+    const next = message({ id: 21, status: "streaming" });
+    const state = all(initial, loaded, asked(1, null), event({ type: "started", chat: chat(), user: edited, assistant: next }));
+    expect(state.conversations[1]).toEqual([edited, next]);
+  });
+
+  test("a reply that goes on keeps its text and grows", () => {
+    const half = { ...answer, content: "Half", status: "streaming" as const };
+    const state = all(
+      initial,
+      { type: "loaded", chatId: 1, messages: [user, { ...answer, content: "Half\ufffd", status: "stopped" }] },
+      asked(1, null),
+      event({ type: "started", chat: chat(), user, assistant: half }),
+      delta(" done"),
+    );
+    expect(lastReply(state.conversations[1])?.content).toBe("Half done");
+  });
+
+  test("another branch is shown in place of the old, but never over a running reply", () => {
+    const shown: TurnStateEvent = { type: "shown", chatId: 1, messages: [user] };
+    expect(all(initial, loaded, shown).conversations[1]).toEqual([user]);
+    const running = all(initial, loaded, asked(1));
+    expect(apply(running, shown)).toBe(running);
+  });
+
+  test("versions are stepped through to their ends", () => {
+    const middle = message({ id: 5, versions: [3, 5, 9] });
+    expect([otherVersion(middle, -1), otherVersion(middle, 1)]).toEqual([3, 9]);
+    expect(otherVersion({ ...middle, id: 9 }, 1)).toBeNull();
+  });
 });

@@ -24,6 +24,8 @@ export interface TurnState {
 
 export type TurnStateEvent =
   | { type: "loaded"; chatId: number; messages: Message[] }
+  /** Another branch of a chat, in place of the one that was shown. */
+  | { type: "shown"; chatId: number; messages: Message[] }
   | { type: "forgotten"; chatId: number }
   | { type: "asked"; turn: number; chatId: number | null; text: string | null }
   | { type: "stopping"; on: boolean }
@@ -37,6 +39,8 @@ export function apply(state: TurnState, event: TurnStateEvent): TurnState {
   switch (event.type) {
     case "loaded":
       return withChat(state, event.chatId, merge(event.messages, state.conversations[event.chatId] ?? [], state.live));
+    case "shown":
+      return state.live?.chatId === event.chatId ? state : withChat(state, event.chatId, event.messages);
     case "forgotten": {
       const { [event.chatId]: _, ...conversations } = state.conversations;
       return { ...state, conversations };
@@ -95,9 +99,12 @@ function patch(state: TurnState, live: Live, change: (reply: Message) => Message
   return withChat(state, live.chatId, messages.with(at, change(messages[at]!)));
 }
 
-/** A known user message means a reply written again: it takes the place of all that followed the message. */
+/**
+ * A known user message means a reply that is written again or goes on: it takes the place of all that followed the
+ * message. Another version of a message takes the place of that one, and of all that followed it.
+ */
 function begin(messages: Message[], user: Message, assistant: Message): Message[] {
-  const at = messages.findIndex((m) => m.id === user.id);
+  const at = messages.findIndex((m) => user.versions.includes(m.id));
   const kept = at < 0 ? messages : messages.slice(0, at);
   return [...kept, user, assistant];
 }
@@ -117,6 +124,16 @@ const withChat = (state: TurnState, chatId: number, messages: Message[]): TurnSt
   ...state,
   conversations: { ...state.conversations, [chatId]: messages },
 });
+
+/** The version of a message that is `step` before or after it; null at the ends. */
+export function otherVersion(message: Message, step: 1 | -1): number | null {
+  const at = message.versions.indexOf(message.id);
+  return at < 0 ? null : (message.versions[at + step] ?? null);
+}
+
+/** The last message of the person in a chat. */
+export const lastAsked = (messages: readonly Message[] | undefined): Message | undefined =>
+  messages?.findLast((m) => m.role === "user");
 
 /** The last reply of a chat. */
 export const lastReply = (messages: readonly Message[] | undefined): Message | undefined =>

@@ -14,3 +14,12 @@ export const announce = (text: string): void => view.dispatch({ type: "announced
 /** Shows a failure that belongs to no reply. */
 export const report = (thrown: unknown): void => view.dispatch({ type: "notice", error: toAppError(thrown) });
 export const dismiss = (): void => view.dispatch({ type: "notice", error: null });
+
+export const edit = (messageId: number | null): void => view.dispatch({ type: "editing", messageId });
+export const askDelete = (messageId: number | null): void => view.dispatch({ type: "confirming", messageId });
+export const seek = (messageId: number): void => view.dispatch({ type: "sought", messageId });
+export const showFind = (on: boolean): void => view.dispatch({ type: "finding", on });
+
+/** Says what was done; `undo` is a deleted chat that can be taken back. */
+export const toast = (text: string, undo: number | null = null): void => view.dispatch({ type: "toast", text, undo });
+export const endToast = (): void => view.dispatch({ type: "toastOver" });

@@ -13,3 +13,21 @@ test("moving to another chat follows its last reply and drops the notice", () =>
   const state = { ...initial, inspector: true, inspected: 5, overlay: true, notice: error };
   expect(apply(state, { type: "moved" })).toMatchObject({ inspector: true, inspected: null, overlay: false, notice: null });
 });
+
+test("editing and deleting a message exclude each other and end with a move, as a search does", () => {
+  const state = apply(apply(initial, { type: "editing", messageId: 5 }), { type: "confirming", messageId: 6 });
+  expect(state).toMatchObject({ editing: null, confirming: 6 });
+  const finding = apply(state, { type: "finding", on: true });
+  expect(apply(finding, { type: "moved" })).toMatchObject({ confirming: null, finding: false });
+});
+
+test("what is sought twice is brought into sight twice", () => {
+  const once = apply(initial, { type: "sought", messageId: 5 });
+  expect(apply(once, { type: "sought", messageId: 5 }).target).not.toEqual(once.target);
+});
+
+test("a toast is read out, and its way back goes with it", () => {
+  const state = apply(initial, { type: "toast", text: "Deleted.", undo: 3 });
+  expect(state).toMatchObject({ toast: { undo: 3 }, announcement: "Deleted." });
+  expect(apply(state, { type: "toastOver" }).toast).toBeNull();
+});

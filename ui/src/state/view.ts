@@ -2,7 +2,7 @@
 
 import type { AppError } from "../bindings";
 
-export type Sheet = "models" | "settings" | "shortcuts" | "compare" | "bench";
+export type Sheet = "models" | "settings" | "shortcuts" | "chat" | "switcher" | "compare" | "bench";
 
 export type ModelTab = "here" | "get";
 
@@ -17,6 +17,16 @@ export interface ViewState {
   inspected: number | null;
   /** What went wrong outside any reply. */
   notice: AppError | null;
+  /** The message of the person that is being edited. */
+  editing: number | null;
+  /** The message whose deletion waits to be confirmed. */
+  confirming: number | null;
+  /** The message that is to be brought into sight; counts up so that one can be sought twice. */
+  target: { messageId: number; n: number } | null;
+  /** Whether the chat is being searched. */
+  finding: boolean;
+  /** What was done a moment ago, and the deleted chat if it can be taken back. */
+  toast: { text: string; undo: number | null } | null;
   /** For screen readers. */
   announcement: string;
 }
@@ -29,6 +39,12 @@ export type ViewEvent =
   | { type: "inspected"; messageId: number }
   | { type: "moved" }
   | { type: "notice"; error: AppError | null }
+  | { type: "editing"; messageId: number | null }
+  | { type: "confirming"; messageId: number | null }
+  | { type: "sought"; messageId: number }
+  | { type: "finding"; on: boolean }
+  | { type: "toast"; text: string; undo: number | null }
+  | { type: "toastOver" }
   | { type: "announced"; text: string };
 
 export const initial: ViewState = {
@@ -38,6 +54,11 @@ export const initial: ViewState = {
   inspector: false,
   inspected: null,
   notice: null,
+  editing: null,
+  confirming: null,
+  target: null,
+  finding: false,
+  toast: null,
   announcement: "",
 };
 
@@ -57,9 +78,21 @@ export function apply(state: ViewState, event: ViewEvent): ViewState {
         ? { ...state, inspector: false, inspected: null }
         : { ...state, inspector: true, inspected: event.messageId };
     case "moved":
-      return { ...state, overlay: false, inspected: null, notice: null };
+      return { ...state, overlay: false, inspected: null, notice: null, editing: null, confirming: null, finding: false };
     case "notice":
       return { ...state, notice: event.error };
+    case "editing":
+      return { ...state, editing: event.messageId, confirming: null };
+    case "confirming":
+      return { ...state, confirming: event.messageId, editing: null };
+    case "sought":
+      return { ...state, target: { messageId: event.messageId, n: (state.target?.n ?? 0) + 1 } };
+    case "finding":
+      return { ...state, finding: event.on };
+    case "toast":
+      return { ...state, toast: { text: event.text, undo: event.undo }, announcement: event.text };
+    case "toastOver":
+      return { ...state, toast: null };
     case "announced":
       return { ...state, announcement: event.text };
   }

@@ -1,0 +1,118 @@
+//! The library of chats.
+
+use tauri::State;
+use tauri_plugin_dialog::DialogExt;
+use tokio::sync::oneshot;
+
+use super::App;
+use crate::ipc::{AppError, Attachment, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, RoundText, SearchHit};
+
+#[tauri::command]
+pub(crate) async fn restore_chat(state: State<'_, App>, chat_id: i32) -> Result<ChatSummary, AppError> {
+    Ok(state.get()?.store.restore_chat(chat_id).await?)
+}
+
+#[tauri::command]
+pub(crate) async fn pin_chat(state: State<'_, App>, chat_id: i32, pinned: bool) -> Result<ChatSummary, AppError> {
+    Ok(state.get()?.store.pin_chat(chat_id, pinned).await?)
+}
+
+#[tauri::command]
+pub(crate) async fn tag_chat(state: State<'_, App>, chat_id: i32, tags: Vec<String>) -> Result<ChatSummary, AppError> {
+    Ok(state.get()?.store.tag_chat(chat_id, &tags).await?)
+}
+
+#[tauri::command]
+pub(crate) async fn duplicate_chat(
+    state: State<'_, App>,
+    chat_id: i32,
+    title: String,
+) -> Result<ChatSummary, AppError> {
+    Ok(state.get()?.store.duplicate_chat(chat_id, &title).await?)
+}
+
+#[tauri::command]
+pub(crate) async fn configure_chat(state: State<'_, App>, chat_id: i32, config: ChatConfig) -> Result<(), AppError> {
+    state.get()?.configure_chat(chat_id, &config).await
+}
+
+/// Without a chat: of one that is not begun yet.
+#[tauri::command]
+pub(crate) async fn set_draft(state: State<'_, App>, chat_id: Option<i32>, text: String) -> Result<(), AppError> {
+    Ok(state.get()?.store.set_draft(chat_id, &text).await?)
+}
+
+#[tauri::command]
+pub(crate) async fn new_draft(state: State<'_, App>) -> Result<String, AppError> {
+    Ok(state.get()?.store.new_draft().await?)
+}
+
+#[tauri::command]
+pub(crate) async fn search_chats(state: State<'_, App>, query: String) -> Result<Vec<SearchHit>, AppError> {
+    Ok(state.get()?.store.search(&query).await?)
+}
+
+/// Shows the branch with this message.
+#[tauri::command]
+pub(crate) async fn show_message(state: State<'_, App>, message_id: i32) -> Result<Chat, AppError> {
+    Ok(state.get()?.store.show_message(message_id).await?)
+}
+
+/// Deletes it with all that follow it.
+#[tauri::command]
+pub(crate) async fn delete_message(state: State<'_, App>, message_id: i32) -> Result<Chat, AppError> {
+    Ok(state.get()?.store.delete_message(message_id).await?)
+}
+
+/// How the answer of a reply came.
+#[tauri::command]
+pub(crate) async fn message_rounds(state: State<'_, App>, message_id: i32) -> Result<Vec<RoundText>, AppError> {
+    Ok(state.get()?.store.message_rounds(message_id).await?)
+}
+
+/// Asks for text files and reads them; none if the person closed the dialog.
+#[tauri::command]
+pub(crate) async fn attach_files(window: tauri::Window, state: State<'_, App>) -> Result<Vec<Attachment>, AppError> {
+    let (send, answer) = oneshot::channel();
+    let dialog = window.dialog().file().set_parent(&window);
+    // Nobody may be waiting for the answer any more.
+    dialog.pick_files(move |files| drop(send.send(files)));
+    let files = answer.await.ok().flatten().unwrap_or_default();
+    let paths: Vec<_> = files.into_iter().filter_map(|file| file.into_path().ok()).collect();
+    state.get()?.attach(&paths).await
+}
+
+/// Asks where to, and writes one chat or all there. Resolves to the file; to nothing if the person closed the dialog.
+#[tauri::command]
+pub(crate) async fn export_chats(
+    window: tauri::Window,
+    state: State<'_, App>,
+    chat_id: Option<i32>,
+    format: ExportFormat,
+    name: String,
+) -> Result<Option<String>, AppError> {
+    let (send, answer) = oneshot::channel();
+    let dialog = window.dialog().file().set_parent(&window);
+    let file_name = crate::transfer::file_name(&name, format);
+    // Nobody may be waiting for the answer any more.
+    dialog
+        .set_file_name(file_name)
+        .save_file(move |file| drop(send.send(file)));
+    let Some(path) = answer.await.ok().flatten().and_then(|file| file.into_path().ok()) else {
+        return Ok(None);
+    };
+    state.get()?.export_chats(chat_id, format, &path).await?;
+    Ok(Some(path.display().to_string()))
+}
+
+/// Asks for a file and reads its chats; nothing if the person closed the dialog.
+#[tauri::command]
+pub(crate) async fn import_chats(window: tauri::Window, state: State<'_, App>) -> Result<Option<Imported>, AppError> {
+    let (send, answer) = oneshot::channel();
+    let dialog = window.dialog().file().set_parent(&window).add_filter("JSON", &["json"]);
+    dialog.pick_file(move |file| drop(send.send(file)));
+    let Some(path) = answer.await.ok().flatten().and_then(|file| file.into_path().ok()) else {
+        return Ok(None);
+    };
+    Ok(Some(state.get()?.import_chats(&path).await?))
+}

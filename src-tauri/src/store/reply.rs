@@ -1,0 +1,105 @@
+//! What is kept of a reply beside its text, and how.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Result, messages::json};
+use crate::ipc::{AppError, ChatSummary, Message, MessageStatus, RoundText, Run, TurnOptions};
+
+/// A turn that has begun: both messages are on disk.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// The chat, new or not.
+    pub chat: ChatSummary,
+    /// The person's message.
+    pub user: Message,
+    /// The reply: empty as yet, or what it goes on from.
+    pub assistant: Message,
+    /// All messages before the reply, the person's last.
+    pub history: Vec<Message>,
+    /// The chat's instructions; empty for none.
+    pub system_prompt: String,
+    /// What the reply goes on from, if it does.
+    pub continued: Option<Continued>,
+}
+
+/// A reply that broke off.
+#[derive(Debug, Clone)]
+pub struct Continued {
+    /// Its ids.
+    pub tokens: Vec<u32>,
+    /// How it was made.
+    pub made: Made,
+    /// What the engine did for it, if that is known.
+    pub run: Option<Run>,
+    /// What each round added to the answer, if that is known.
+    pub rounds: Vec<RoundText>,
+}
+
+/// What a reply is made with, and must be made with to go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// The model's id.
+    pub model: String,
+    /// Sampling as it was, the seed that was drawn among it.
+    pub options: TurnOptions,
+}
+
+/// From where a reply can go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// Its ids.
+    pub tokens: Vec<u32>,
+    /// Bytes of the answer that they had shown; what was held back may still become something else.
+    pub answer: usize,
+    /// Likewise of the thinking block.
+    pub reasoning: usize,
+}
+
+/// How a reply ended.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The whole answer.
+    pub content: String,
+    /// The whole thinking block; empty if there was none.
+    pub reasoning: String,
+    /// How it stands.
+    pub status: MessageStatus,
+    /// What the engine did, if it did anything.
+    pub run: Option<Run>,
+    /// Why it failed, if it did.
+    pub error: Option<AppError>,
+    /// From where it can go on, if it broke off.
+    pub resume: Option<Resume>,
+    /// What each round added to the answer.
+    pub rounds: Vec<RoundText>,
+}
+
+/// Four numbers a round: names would be most of what is stored.
+pub(super) fn rounds_text(rounds: &[RoundText]) -> Option<String> {
+    let numbers: Vec<_> = rounds
+        .iter()
+        .map(|r| (r.length, r.tokens, r.drafted, r.accepted))
+        .collect();
+    (!numbers.is_empty()).then(|| serde_json::json!(numbers).to_string())
+}
+
+pub(super) fn rounds(text: Option<String>) -> Result<Vec<RoundText>> {
+    let numbers: Vec<(u32, u32, u32, u32)> = text.as_deref().map(json).transpose()?.unwrap_or_default();
+    let round = |(length, tokens, drafted, accepted)| RoundText {
+        length,
+        tokens,
+        drafted,
+        accepted,
+    };
+    Ok(numbers.into_iter().map(round).collect())
+}
+
+/// Little-endian; nothing for none.
+pub(super) fn blob(tokens: &[u32]) -> Option<Vec<u8>> {
+    (!tokens.is_empty()).then(|| tokens.iter().flat_map(|id| id.to_le_bytes()).collect())
+}
+
+/// What [`blob`] made.
+pub(super) fn ids(blob: &[u8]) -> Vec<u32> {
+    blob.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id)).collect()
+}

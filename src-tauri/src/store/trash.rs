@@ -1,0 +1,52 @@
+//! Deleted chats: out of sight at once, gone when nobody can want them back any more.
+
+use super::{Error, Result, Store, chats, now};
+use crate::ipc::ChatSummary;
+
+/// A chat that another process deleted may still be taken back there for this long.
+const KEPT_MS: i64 = 60 * 60 * 1000;
+
+impl Store {
+    /// Deletes a chat; until it is purged it can be restored.
+    pub async fn delete_chat(&self, chat_id: i32) -> Result<()> {
+        let deleted = sqlx::query("UPDATE chats SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL")
+            .bind(now())
+            .bind(chat_id)
+            .execute(&self.pool)
+            .await?;
+        if deleted.rows_affected() == 0 {
+            return Err(Error::NoChat(chat_id));
+        }
+        Ok(())
+    }
+
+    /// Takes a deletion back.
+    pub async fn restore_chat(&self, chat_id: i32) -> Result<ChatSummary> {
+        let mut write = self.write().await?;
+        sqlx::query("UPDATE chats SET deleted_at = NULL WHERE id = ?")
+            .bind(chat_id)
+            .execute(&mut *write)
+            .await?;
+        let summary = chats::get(&mut write, chat_id).await?;
+        write.commit().await?;
+        Ok(summary)
+    }
+
+    /// Removes all deleted chats with their messages and figures.
+    pub async fn purge(&self) -> Result<()> {
+        self.purge_before(i64::MAX).await
+    }
+
+    /// Removes those that a process deleted which ended before it could remove them.
+    pub(super) async fn purge_forgotten(&self) -> Result<()> {
+        self.purge_before(now() - KEPT_MS).await
+    }
+
+    async fn purge_before(&self, time: i64) -> Result<()> {
+        sqlx::query("DELETE FROM chats WHERE deleted_at < ?")
+            .bind(time)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+}

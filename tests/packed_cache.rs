@@ -1,0 +1,89 @@
+//! Keys and values held packed: less memory, other numbers, and speculation that changes none of them.
+
+use models::checkpoint::Checkpoint;
+use models::families::FAMILIES;
+use models::family::LoadOptions;
+use models::registry::Pair;
+use models::{
+    Engine, Error, GenerateRequest, GenerationEvent, KvFormat, LoadRequest, Prompt, SamplingParams, Speculation,
+};
+use std::ops::ControlFlow;
+use tests::{builtin, cache_difference, greedy, run};
+
+fn pair(kv: KvFormat) -> Box<dyn Pair> {
+    let open = |part| Checkpoint::open(&builtin(part)).unwrap();
+    let options = LoadOptions {
+        dtype: Some(mlx_rs::Dtype::Float32),
+        kv,
+        ..LoadOptions::default()
+    };
+    let family = FAMILIES.iter().find(|f| f.name == "qwen3_5").unwrap();
+    (family.load)(&open("target"), Some(&open("drafter")), options).unwrap()
+}
+
+fn slab_bytes(run: &tests::Run) -> usize {
+    let slabs = run.cache.layers.iter().flat_map(|l| l.kv.arrays());
+    slabs.map(|a| a.nbytes()).sum()
+}
+
+#[test]
+fn speculation_leaves_packed_text_and_cache_alone() {
+    let prompt: Vec<u32> = (0..40).map(|i| (i * 37 + 11) % 8000).collect();
+    let sampled = SamplingParams {
+        temperature: 0.8,
+        seed: 4,
+        ..SamplingParams::default()
+    };
+    let as_is = run(pair(KvFormat::Plain).as_ref(), &prompt, None, &greedy(), 24);
+    for (bits, least) in [(8, 3), (4, 5)] {
+        let pair = pair(KvFormat::Packed(bits));
+        for setting in [greedy(), sampled.clone()] {
+            let plain = run(pair.as_ref(), &prompt, None, &setting, 24);
+            for block in [2, 5] {
+                let mtp = run(pair.as_ref(), &prompt, Some(block), &setting, 24);
+                assert_eq!(mtp.tokens, plain.tokens, "{bits} bits, block {block}");
+                assert_eq!(
+                    cache_difference(&mtp.cache, &plain.cache),
+                    None,
+                    "{bits} bits, block {block}"
+                );
+            }
+            assert!(slab_bytes(&plain) * least < slab_bytes(&as_is), "{bits} bits");
+        }
+        let packed = run(pair.as_ref(), &prompt, None, &greedy(), 24);
+        assert!(
+            cache_difference(&packed.cache, &as_is.cache).is_some(),
+            "packed numbers are rounded"
+        );
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_packed_are_refused_by_size() {
+    let engine = Engine::start();
+    let target = tests::golden("qwen3_5").join("hf");
+    let load = |kv| {
+        engine.load(LoadRequest {
+            target: target.clone(),
+            kv,
+            ..LoadRequest::default()
+        })
+    };
+    let outcome = load(KvFormat::Packed(8)).and_then(|_| {
+        let request = GenerateRequest {
+            max_tokens: Some(2),
+            speculation: Speculation::Off,
+            ..GenerateRequest::new(Prompt::Ids(vec![5, 9]))
+        };
+        engine.generate(request, Box::new(|_: GenerationEvent| ControlFlow::Continue(())))
+    });
+    let head = Checkpoint::open(&target).unwrap().config["text_config"]["head_dim"]
+        .as_u64()
+        .unwrap();
+    match outcome {
+        Err(Error::Usage { message }) => assert!(head % 32 != 0 && message.contains(&head.to_string()), "{message}"),
+        Err(other) => panic!("{other}"),
+        Ok(_) => assert_eq!(head % 32, 0, "heads of {head} numbers cannot be packed"),
+    }
+    load(KvFormat::Plain).unwrap();
+}

@@ -1,0 +1,143 @@
+// What a person does with many chats, told to the real window and the built-in model.
+import assert from "node:assert/strict";
+import { story, until } from "./window.mjs";
+
+const QUESTION = "What is the capital of France?";
+const OTHER = "What is 12 + 30?";
+const LONG = "Tell me a long story about a dog and the sea.";
+
+const ready = (window) =>
+  until("a loaded model", async () => (await (await window.at("model-line")).getAttribute("data-state")) === "ready");
+
+async function send(window, text) {
+  const field = await window.at("composer-input");
+  await field.waitForEnabled();
+  await field.setValue(text);
+  await window.click("send");
+}
+
+const texts = async (window, id) => (await window.all(id)).map((element) => element.getText());
+
+/** The text of the last reply, once there are `count` and it has this status. */
+const reply = (window, count, status = "complete") =>
+  until(`reply ${count} ${status}`, async () => {
+    const replies = await window.all("message-assistant");
+    const last = replies[(await replies.length) - 1];
+    // The list may be drawn anew between two looks at it.
+    if (!last || (await replies.length) !== count || (await last.getAttribute("data-status").catch(() => "")) !== status) return undefined;
+    return (await last.$('[data-testid="message-text"]').getText().catch(() => "")) || undefined;
+  });
+
+/** Picks from the menu of the chat whose title has this word. */
+async function pick(window, word, id) {
+  const item = await until(`the chat ${word}`, async () => {
+    for (const item of await window.all("chat-item")) if ((await item.getText()).includes(word)) return item;
+    return undefined;
+  });
+  await item.moveTo();
+  await (await item.$('[data-testid="chat-menu"]')).click();
+  await window.click(id);
+}
+
+story("a message is edited, and both versions are kept and found", async (open) => {
+  let window = await open();
+  await ready(window);
+  await send(window, QUESTION);
+  const first = await reply(window, 1);
+  assert.match(first, /Paris/);
+
+  await window.browser.keys(["Control", "e"]);
+  const field = await window.at("edit-input");
+  await field.waitForExist();
+  assert.equal(await field.getValue(), QUESTION);
+  window.screenshot("editing");
+  await field.setValue(OTHER);
+  await window.browser.keys("Enter");
+  await until("the other answer", async () => (await texts(window, "message-text").catch(() => [""]))[0] === OTHER);
+  const second = await reply(window, 1);
+  assert.notEqual(second, first);
+  assert.equal(await window.text("version"), "2/2");
+  window.screenshot("versions");
+
+  await (await window.at("message-user")).moveTo();
+  await window.click("version-before");
+  await until("the first version", async () => (await texts(window, "message-text").catch(() => [""]))[0] === QUESTION);
+  assert.equal(await reply(window, 1), first);
+
+  // Found on the branch that is not shown, also after a restart.
+  await window.close();
+  window = await open();
+  await ready(window);
+  await window.browser.keys(["Control", "Shift", "f"]);
+  await (await window.at("chat-filter")).setValue("12 + 30");
+  await window.click("search-hit");
+  await until("the found version", async () => (await texts(window, "message-text").catch(() => [""]))[0] === OTHER);
+  window.screenshot("search");
+});
+
+story("a deleted chat comes back, and a pinned one stays at the top", async (open) => {
+  const window = await open();
+  await ready(window);
+  await send(window, QUESTION);
+  await reply(window, 1);
+  await window.browser.keys(["Control", "n"]);
+  await until("an empty chat", async () => (await (await window.all("message-assistant")).length) === 0);
+  await send(window, OTHER);
+  await reply(window, 1);
+
+  await pick(window, "France", "chat-pin");
+  await until("it at the top", async () => (await texts(window, "chat-item"))[0]?.includes("France"));
+  window.screenshot("pinned");
+
+  await pick(window, "12", "chat-delete");
+  await until("one chat", async () => (await (await window.all("chat-item")).length) === 1);
+  window.screenshot("deleted");
+  await window.click("undo");
+  await until("both chats", async () => (await (await window.all("chat-item")).length) === 2);
+
+  await window.click("open-chat-settings");
+  await (await window.at("system-prompt")).setValue("Answer in one word.");
+  await window.click("own-options");
+  window.screenshot("chat-settings");
+  await window.browser.keys("Escape");
+
+  await window.browser.keys(["Control", "k"]);
+  await (await window.at("switcher-input")).setValue("12");
+  window.screenshot("switcher");
+  await window.browser.keys("Enter");
+  await until("the chat", async () => (await window.text("chat-title")).includes("12"));
+  assert.equal((await texts(window, "message-text"))[0], OTHER);
+
+  await window.browser.keys(["Control", "f"]);
+  await (await window.at("find-input")).setValue("12");
+  await until("a match", async () => /^1 of \d+$/.test(await window.text("find-count")));
+  window.screenshot("find");
+});
+
+story("a stopped reply goes on, and a message waits for its end", async (open) => {
+  const window = await open();
+  await ready(window);
+  await send(window, LONG);
+  await until("some text", async () => (await texts(window, "message-text").catch(() => []))[1]?.length > 20);
+  await window.click("stop");
+  const stopped = await reply(window, 1, "stopped");
+  await window.click("continue");
+  const whole = await reply(window, 1);
+  assert.ok(whole.length > stopped.length && whole.startsWith(stopped.slice(0, 20)), whole);
+  await window.click("message-menu");
+  const item = await window.at("origin-toggle");
+  await item.waitForDisplayed();
+  assert.ok((await item.getSize("height")) < 60, "a menu is as high as its items");
+  window.screenshot("menu");
+  await item.click();
+  await (await window.at("origin")).waitForExist();
+  window.screenshot("origin");
+  await window.click("message-menu");
+  await window.click("origin-toggle");
+
+  await send(window, LONG);
+  await until("a second reply", async () => (await (await window.all("message-assistant")).length) === 2);
+  await (await window.at("composer-input")).setValue(QUESTION);
+  await window.browser.keys("Enter");
+  assert.match(await reply(window, 3), /Paris/);
+});

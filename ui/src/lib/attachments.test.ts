@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { compose, estimate, split, tokensOf } from "./attachments";
+
+const back = (files: { name: string; text: string }[], words: string) => split(compose(files, words));
+
+test("files and words come out as they went in", () => {
+  const files = [
+    { name: "a b.md", text: "# A\n\n```js\nlet a;\n```\n" },
+    { name: "notes", text: "File: x\n````\nno file\n````\n" },
+    { name: "empty.txt", text: "\n" },
+  ];
+  expect(back(files, "Compare them.\n\nFile: not one")).toEqual({ files, words: "Compare them.\n\nFile: not one" });
+  expect(back(files, "")).toEqual({ files, words: "" });
+  expect(back([], "Hi")).toEqual({ files: [], words: "Hi" });
+});
+
+test("a file without a last line end gets one", () => {
+  expect(back([{ name: "a.csv", text: "1,2" }], "x").files).toEqual([{ name: "a.csv", text: "1,2\n" }]);
+});
+
+test("words that only look like a file are words", () => {
+  for (const words of ["File: a.md\nno fence", "File: a\n```\nnever closed", "File: a\n```\nx\n```y"]) expect(split(words)).toEqual({ files: [], words });
+});
+
+test("tokens add up, unless one file's are not known", () => {
+  const file = (tokens: number | null) => ({ name: "a", text: "", tokens });
+  expect([tokensOf([]), tokensOf([file(2), file(3)]), tokensOf([file(2), file(null)])]).toEqual([0, 5, null]);
+  expect([estimate(""), estimate("four"), estimate("天気は")]).toEqual([0, 1, 2]);
+});
