@@ -136,6 +136,11 @@ export type SpeculationChoice = { "mode": "off" } | { "mode": "auto" } | { "mode
 size: number, };
 
 /**
+ * What speculation may do to the text.
+ */
+export type ExactnessChoice = "exact" | "fast";
+
+/**
  * Figures of one generation: what the engine did, not what was asked for.
  */
 export type Run = { 
@@ -148,11 +153,27 @@ model: string,
  */
 speculating: boolean, 
 /**
+ * `off`, `unavailable`, `fixed`, `on`, `parked` or `probing`; empty for replies of earlier versions.
+ */
+state: string, 
+/**
+ * The state in one plain sentence, with its numbers.
+ */
+sentence: string, 
+/**
  * Why it did not, or why it ran to no avail.
  */
 reason: string | null, 
 /**
- * Tokens verified a round, bonus included; 1 when off.
+ * What speculation may have done to the text.
+ */
+exactness: ExactnessChoice, 
+/**
+ * What that rests on, in one plain sentence.
+ */
+exactnessSentence: string, 
+/**
+ * Tokens verified a round, bonus included, as it was last; 1 when off or parked.
  */
 blockSize: number, 
 /**
@@ -184,9 +205,13 @@ decodeMs: number,
  */
 tokensPerSecond: number, 
 /**
- * Rounds.
+ * Rounds with drafts; all rounds when off.
  */
 rounds: number, 
+/**
+ * Rounds without drafts while it was on.
+ */
+plainRounds: number, 
 /**
  * Drafts proposed.
  */
@@ -208,9 +233,13 @@ tokensPerRound: number,
  */
 acceptanceByPosition: Array<number>, 
 /**
- * Accepted drafts of each round, in order.
+ * Accepted drafts of each round with drafts, in order.
  */
 acceptedPerRound: Array<number>, 
+/**
+ * Drafts of each of these rounds; empty for replies of earlier versions, whose rounds had `block_size - 1`.
+ */
+draftedPerRound: Array<number>, 
 /**
  * The seed that reproduces it. Below 2^53.
  */
@@ -224,6 +253,10 @@ export type TurnOptions = {
  * Speculation for this reply.
  */
 speculation: SpeculationChoice, 
+/**
+ * What it may do to the text.
+ */
+exactness: ExactnessChoice, 
 /**
  * 0 is greedy; without a value the model's default.
  */
@@ -356,9 +389,37 @@ family: string,
  */
 canSpeculate: boolean, 
 /**
- * Where the head was found, or why there is none.
+ * Whether there is a head, and whether it fits.
+ */
+speculating: Speculating, 
+/**
+ * Where the head was found, or why there is none that can be used.
  */
 speculationNote: string, 
+/**
+ * What exact mode rests on here, in one plain sentence.
+ */
+exactnessNote: string, 
+/**
+ * Operations that exact mode runs row by row here.
+ */
+inParts: Array<string>, 
+/**
+ * Tokens of the largest block that is exact here.
+ */
+exactBlock: number, 
+/**
+ * Drafts a round that automatic depth begins with; 0 is parked.
+ */
+autoDepth: number, 
+/**
+ * What target passes cost here, by rows; empty where it was not measured.
+ */
+costs: Array<RowCost>, 
+/**
+ * One draft step, in milliseconds, where it was measured.
+ */
+draftMs: number | null, 
 /**
  * The drafter's default block size; 1 without one.
  */
@@ -399,6 +460,28 @@ model: LocalModel,
  * Why.
  */
 error: AppError, };
+
+/**
+ * Whether a loaded model can speculate.
+ */
+export type Speculating = "ready" | "unavailable" | "mismatch";
+
+/**
+ * What a target pass costs.
+ */
+export type RowCost = { 
+/**
+ * Tokens it runs.
+ */
+rows: number, 
+/**
+ * Milliseconds.
+ */
+ms: number, 
+/**
+ * In passes of one token.
+ */
+ratio: number, };
 
 /**
  * A checkpoint's sampling defaults.
@@ -541,11 +624,7 @@ name: string,
 /**
  * The target first, then its drafter.
  */
-parts: Array<WantedPart>, 
-/**
- * Bytes of memory that it needs when loaded, if known beforehand.
- */
-memoryBytes: number | null, };
+parts: Array<WantedPart>, };
 
 /**
  * A pair of the catalogue.
@@ -643,6 +722,10 @@ commit: string,
  */
 headOnly: boolean, 
 /**
+ * Bytes of the weights that a head alone stands for and that stay where they are.
+ */
+inPlaceOf: number | null, 
+/**
  * What is fetched.
  */
 files: Array<PlannedFile>, };
@@ -697,9 +780,18 @@ seconds: number | null, } | { "phase": "verifying" } | { "phase": "paused" } | {
  */
 error: AppError, } | { "phase": "done", 
 /**
- * What can be loaded; without one the files are no model that runs here.
+ * What can be chatted with; without one it is no chat model.
  */
-model: LocalModel | null, };
+model: LocalModel | null, 
+/**
+ * What the files make.
+ */
+fetched: Fetched, };
+
+/**
+ * What the files of a download make.
+ */
+export type Fetched = "model" | "head" | "files";
 
 /**
  * What a download waits for.
@@ -795,6 +887,23 @@ tags: Array<string>, };
 export type TokenSource = "none" | "environment" | "hubFile" | "keychain" | "file";
 
 /**
+ * Whether there is an access token, without a character of it.
+ */
+export type TokenView = { 
+/**
+ * Where the one that is used comes from.
+ */
+source: TokenSource, 
+/**
+ * Whether the environment forbids to use one.
+ */
+switchedOff: boolean, 
+/**
+ * Places that hold something unusable, or cannot be read.
+ */
+problems: Array<string>, };
+
+/**
  * What a checkpoint can be used as.
  */
 export type ModelRole = "target" | "both" | "drafter" | "unknown";
@@ -860,7 +969,11 @@ drafters: Array<LocalModel>,
 /**
  * For a head: names of the targets here that it goes with.
  */
-targets: Array<string>, };
+targets: Array<string>, 
+/**
+ * Against the machine's memory, with the best head.
+ */
+memory: Need, };
 
 /**
  * A place that is looked through.
@@ -901,6 +1014,23 @@ folders: Array<ModelFolder>,
 bytes: number, };
 
 /**
+ * All models: those on this machine and those that can be downloaded by one click.
+ */
+export type ModelsView = { 
+/**
+ * On this machine.
+ */
+shelf: ShelfView, 
+/**
+ * The catalogue, or why there is none.
+ */
+catalog: CatalogView | null, 
+/**
+ * Why the catalogue cannot be shown.
+ */
+catalogError: AppError | null, };
+
+/**
  * What deleting a checkpoint would free.
  */
 export type Deletion = { 
@@ -916,6 +1046,840 @@ shared: number,
  * Whether it lies in a folder that another program may count on.
  */
 foreign: boolean, };
+
+/**
+ * Measurements of one quantity.
+ */
+export type Spread = { 
+/**
+ * The middle one.
+ */
+median: number, 
+/**
+ * The smallest.
+ */
+min: number, 
+/**
+ * The largest.
+ */
+max: number, 
+/**
+ * All of them, in the order in which they were measured.
+ */
+values: Array<number>, };
+
+/**
+ * What two sets of measurements allow to be said.
+ */
+export type Call = "higher" | "lower" | "noise" | "tooFew";
+
+/**
+ * The ratio of two medians.
+ */
+export type Ratio = { 
+/**
+ * First by second.
+ */
+value: number, 
+/**
+ * What the noise allows: 99 of 100 resamples from five measurements on, with three or four the extremes and as much
+ * again; absent with fewer.
+ */
+low: number | null, 
+/**
+ * The other end.
+ */
+high: number | null, 
+/**
+ * What may be said.
+ */
+call: Call, };
+
+/**
+ * One of the two ways to run a request.
+ */
+export type Side = "off" | "on";
+
+/**
+ * What a round of so many rows costs.
+ */
+export type Cost = { 
+/**
+ * Tokens checked at once; 1 is plain decoding.
+ */
+rows: number, 
+/**
+ * Rounds it was measured on.
+ */
+rounds: number, 
+/**
+ * Median milliseconds of a round.
+ */
+ms: number, 
+/**
+ * By those of a round of plain decoding; absent where that was not measured.
+ */
+ratio: number | null, };
+
+/**
+ * How often drafts were kept while the sequence had a certain length.
+ */
+export type ContextAcceptance = { 
+/**
+ * Tokens, from.
+ */
+from: number, 
+/**
+ * Up to, this one not included.
+ */
+to: number, 
+/**
+ * Drafts proposed.
+ */
+drafted: number, 
+/**
+ * Drafts kept.
+ */
+accepted: number, };
+
+/**
+ * A side's or a block size's figures over its repetitions.
+ */
+export type SideFigures = { 
+/**
+ * What was asked for.
+ */
+speculation: SpeculationChoice, 
+/**
+ * Whether the MTP decoder ran.
+ */
+speculating: boolean, 
+/**
+ * Why it did not.
+ */
+reason: string | null, 
+/**
+ * Decode rate.
+ */
+tokensPerSecond: Spread | null, 
+/**
+ * Milliseconds to the first token.
+ */
+ttftMs: Spread | null, 
+/**
+ * Milliseconds from the request to the last token.
+ */
+totalMs: Spread | null, 
+/**
+ * Tokens by rounds; 1 when off.
+ */
+tokensPerRound: number, 
+/**
+ * Kept by proposed; absent without drafts.
+ */
+acceptanceRate: number | null, 
+/**
+ * For each draft position: kept by proposed.
+ */
+acceptanceByPosition: Array<number>, };
+
+/**
+ * A token and its score.
+ */
+export type ScoredToken = { 
+/**
+ * Its id.
+ */
+token: number, 
+/**
+ * What it reads as.
+ */
+text: string, 
+/**
+ * The model's logit, before sampling settings.
+ */
+logit: number, };
+
+/**
+ * Where two texts part.
+ */
+export type Difference = { 
+/**
+ * Which side departed from the first run with speculation off; `off` when plain decoding does not repeat itself.
+ */
+side: Side, 
+/**
+ * Place of the first differing token in the reply, from 0.
+ */
+position: number, 
+/**
+ * The text both begin with, its end.
+ */
+before: string, 
+/**
+ * How the first run goes on.
+ */
+expected: string, 
+/**
+ * How the departing one goes on.
+ */
+found: string, 
+/**
+ * Ids of the first run from there; the first is absent where the run had ended.
+ */
+expectedTokens: Array<number>, 
+/**
+ * Ids of the departing one.
+ */
+foundTokens: Array<number>, 
+/**
+ * The model's best token there, run plainly; absent where it could not be asked.
+ */
+first: ScoredToken | null, 
+/**
+ * The one after it.
+ */
+second: ScoredToken | null, 
+/**
+ * How far the best is ahead.
+ */
+margin: number | null, 
+/**
+ * Operations that do not give a block the bits of single rows on this device and were run at once all the same.
+ */
+suspects: Array<string>, };
+
+/**
+ * Whether both sides said the same.
+ */
+export type Agreement = { "verdict": "identical", 
+/**
+ * Tokens of the reply that were checked.
+ */
+tokens: number, 
+/**
+ * Runs that were compared with the first.
+ */
+runs: number, } | { "verdict": "different", 
+/**
+ * Where and how.
+ */
+difference: Difference, } | { "verdict": "unknown" };
+
+/**
+ * How a comparison is started.
+ */
+export type CompareRequest = { 
+/**
+ * A reply to run again, with the conversation before it.
+ */
+messageId: number | null, 
+/**
+ * A new prompt, where there is no message.
+ */
+prompt: string | null, 
+/**
+ * The settings of both sides; its speculation is that of the side with it.
+ */
+options: TurnOptions, 
+/**
+ * Measured runs a side.
+ */
+repetitions: number, };
+
+/**
+ * A comparison that has ended.
+ */
+export type Comparison = { 
+/**
+ * What was run, where, with which versions.
+ */
+setup: Setup, 
+/**
+ * The reply it was started from.
+ */
+messageId: number | null, 
+/**
+ * The last message of the prompt.
+ */
+prompt: string, 
+/**
+ * Tokens in the prompt.
+ */
+promptTokens: number, 
+/**
+ * The seed of all runs.
+ */
+seed: number, 
+/**
+ * Runs a side that were asked for.
+ */
+repetitions: number, 
+/**
+ * Whether it was stopped before the end.
+ */
+stopped: boolean, 
+/**
+ * Whether both sides said the same.
+ */
+agreement: Agreement, 
+/**
+ * The text with speculation off.
+ */
+offText: string, 
+/**
+ * The text with speculation on.
+ */
+onText: string, 
+/**
+ * Off, over the measured runs.
+ */
+off: SideFigures, 
+/**
+ * On.
+ */
+on: SideFigures, 
+/**
+ * Decode rate on by off; absent where one side has none.
+ */
+speedup: Ratio | null, 
+/**
+ * What rounds cost.
+ */
+costs: Array<Cost>, 
+/**
+ * Each run.
+ */
+runs: Array<MeasuredRun>, };
+
+/**
+ * What both comparisons and benchmarks record of their surroundings.
+ */
+export type Setup = { 
+/**
+ * Unix milliseconds of the start.
+ */
+startedAt: number, 
+/**
+ * This app's version.
+ */
+appVersion: string, 
+/**
+ * MLX's.
+ */
+mlxVersion: string, 
+/**
+ * Display name of the target.
+ */
+model: string, 
+/**
+ * The target's folder.
+ */
+target: string, 
+/**
+ * The drafter's folder, if it is one of its own.
+ */
+drafter: string | null, 
+/**
+ * Device, versions, checkpoint and activation type: what the self-check depends on.
+ */
+checkKey: string, 
+/**
+ * `cpu`, `metal` or `cuda`.
+ */
+device: string, 
+/**
+ * Activation type.
+ */
+dtype: string, 
+/**
+ * `exact` or `fast`.
+ */
+exactness: string, 
+/**
+ * Operations that exact mode does not run at once on this device.
+ */
+inParts: Array<string>, 
+/**
+ * The machine before.
+ */
+before: Conditions, 
+/**
+ * The machine after.
+ */
+after: Conditions, };
+
+/**
+ * The state of the machine. What cannot be read is absent.
+ */
+export type Conditions = { 
+/**
+ * Name of the processor or chip.
+ */
+chip: string | null, 
+/**
+ * Its logical cores.
+ */
+cores: number | null, 
+/**
+ * Name of the graphics processor, if it is one of its own.
+ */
+gpu: string | null, 
+/**
+ * Bytes of memory.
+ */
+memoryBytes: number | null, 
+/**
+ * Name and version of the system.
+ */
+os: string | null, 
+/**
+ * What the system calls its power mode.
+ */
+powerMode: string | null, 
+/**
+ * `mains` or `battery`.
+ */
+powerSource: string | null, 
+/**
+ * What the system says of heat.
+ */
+thermal: string | null, 
+/**
+ * Load averages of 1, 5 and 15 minutes.
+ */
+load: [number, number, number] | null, 
+/**
+ * Bytes swapped out.
+ */
+swapUsedBytes: number | null, };
+
+/**
+ * One run, as measured.
+ */
+export type MeasuredRun = { 
+/**
+ * Id of the prompt in the set; absent in a comparison.
+ */
+prompt: string | null, 
+/**
+ * What was asked for.
+ */
+speculation: SpeculationChoice, 
+/**
+ * From 1.
+ */
+repetition: number, 
+/**
+ * Place in the order of all runs, from 1.
+ */
+order: number, 
+/**
+ * Tokens in the prompt.
+ */
+promptTokens: number, 
+/**
+ * Generated tokens.
+ */
+tokens: number, 
+/**
+ * Milliseconds.
+ */
+prefillMs: number, 
+/**
+ * Milliseconds to the first token.
+ */
+ttftMs: number, 
+/**
+ * Milliseconds from the first token to the last.
+ */
+decodeMs: number, 
+/**
+ * Decode rate; 0 when there were fewer than two tokens.
+ */
+tokensPerSecond: number, 
+/**
+ * Rounds.
+ */
+rounds: number, 
+/**
+ * Drafts proposed.
+ */
+drafted: number, 
+/**
+ * Drafts kept.
+ */
+accepted: number, };
+
+/**
+ * What a comparison tells while it runs: `started`, then for each run `run`, `prefill`*, `delta`*, `measured`; at the end
+ * `done` or `failed`.
+ */
+export type CompareEvent = { "type": "started", 
+/**
+ * Runs there are going to be, warm-ups included.
+ */
+runs: number, 
+/**
+ * The model's name.
+ */
+model: string, 
+/**
+ * The last message of the prompt.
+ */
+prompt: string, } | { "type": "run", 
+/**
+ * Which side.
+ */
+side: Side, 
+/**
+ * From 1; 0 is the warm-up, which is not measured.
+ */
+repetition: number, } | { "type": "prefill", 
+/**
+ * Which side.
+ */
+side: Side, 
+/**
+ * Tokens read.
+ */
+done: number, 
+/**
+ * Tokens in all.
+ */
+total: number, } | { "type": "delta", 
+/**
+ * Which side.
+ */
+side: Side, 
+/**
+ * New text, thinking included.
+ */
+text: string, 
+/**
+ * Tokens up to now.
+ */
+tokens: number, 
+/**
+ * Rate up to now.
+ */
+tokensPerSecond: number, } | { "type": "measured", 
+/**
+ * Which side.
+ */
+side: Side, 
+/**
+ * Its figures.
+ */
+run: MeasuredRun, } | { "type": "done", 
+/**
+ * Its id in the history; absent where it could not be stored, or there was nothing to keep.
+ */
+id: number | null, 
+/**
+ * What came out.
+ */
+comparison: Comparison, } | { "type": "failed", 
+/**
+ * Why.
+ */
+error: AppError, };
+
+/**
+ * A kind of prompt in the benchmark's set.
+ */
+export type PromptKind = "code" | "facts" | "prose" | "list" | "rewrite" | "long" | "predictable" | "unpredictable";
+
+/**
+ * How a benchmark is started.
+ */
+export type BenchRequest = { 
+/**
+ * Kinds of prompts; none means all.
+ */
+kinds: Array<PromptKind>, 
+/**
+ * What to measure; off is added where it is missing.
+ */
+arms: Array<SpeculationChoice>, 
+/**
+ * Runs of each prompt with each of them.
+ */
+repetitions: number, 
+/**
+ * Most tokens a run.
+ */
+maxTokens: number, };
+
+/**
+ * One way to speculate over the whole prompt set.
+ */
+export type Arm = { 
+/**
+ * Its figures; a value for each repetition of the whole set.
+ */
+figures: SideFigures, 
+/**
+ * Decode rate by that without speculation; absent for off itself.
+ */
+speedup: Ratio | null, 
+/**
+ * By the length of the sequence.
+ */
+acceptanceByContext: Array<ContextAcceptance>, 
+/**
+ * Tokens that were compared with those without speculation.
+ */
+checkedTokens: number, 
+/**
+ * Prompts whose tokens are others than without speculation.
+ */
+differing: Array<string>, };
+
+/**
+ * One way to speculate on one prompt.
+ */
+export type PromptFigures = { 
+/**
+ * Its id in the set.
+ */
+prompt: string, 
+/**
+ * Its kind.
+ */
+kind: PromptKind, 
+/**
+ * What was asked for.
+ */
+speculation: SpeculationChoice, 
+/**
+ * Decode rate.
+ */
+tokensPerSecond: Spread | null, 
+/**
+ * By that without speculation.
+ */
+speedup: Ratio | null, 
+/**
+ * Kept by proposed; absent without drafts.
+ */
+acceptanceRate: number | null, };
+
+/**
+ * What a benchmark says in the end.
+ */
+export type Winner = { "verdict": "fastest", 
+/**
+ * What was asked for.
+ */
+speculation: SpeculationChoice, 
+/**
+ * By how much.
+ */
+ratio: Ratio, } | { "verdict": "off" } | { "verdict": "noise" } | { "verdict": "unknown" };
+
+/**
+ * A benchmark that has ended.
+ */
+export type BenchReport = { 
+/**
+ * Version of this format.
+ */
+version: number, 
+/**
+ * What was run, where, with which versions.
+ */
+setup: Setup, 
+/**
+ * Ids of the prompts.
+ */
+promptIds: Array<string>, 
+/**
+ * Runs of each prompt with each way.
+ */
+repetitions: number, 
+/**
+ * Most tokens a run.
+ */
+maxTokens: number, 
+/**
+ * 0 is greedy.
+ */
+temperature: number, 
+/**
+ * The seed of all runs.
+ */
+seed: number, 
+/**
+ * Whether it was stopped before the end.
+ */
+stopped: boolean, 
+/**
+ * What may be said.
+ */
+winner: Winner, 
+/**
+ * Over all prompts.
+ */
+arms: Array<Arm>, 
+/**
+ * Prompt by prompt.
+ */
+prompts: Array<PromptFigures>, 
+/**
+ * What rounds cost.
+ */
+costs: Array<Cost>, 
+/**
+ * Each run.
+ */
+runs: Array<MeasuredRun>, };
+
+/**
+ * What became worse since the last benchmark of the same pair on the same machine.
+ */
+export type Regression = { 
+/**
+ * What, in words: `tokens/s, block 3`.
+ */
+what: string, 
+/**
+ * It was.
+ */
+before: number, 
+/**
+ * It is.
+ */
+after: number, 
+/**
+ * After by before, where both were measured more than once.
+ */
+ratio: Ratio | null, 
+/**
+ * What changed between the two, in words.
+ */
+changes: Array<string>, };
+
+/**
+ * What a benchmark tells while it runs; `done` or `failed` is the last.
+ */
+export type BenchEvent = { "type": "started", 
+/**
+ * Runs there are going to be, warm-ups included.
+ */
+runs: number, 
+/**
+ * The model's name.
+ */
+model: string, } | { "type": "run", 
+/**
+ * Runs that are over.
+ */
+done: number, 
+/**
+ * Id of the prompt.
+ */
+prompt: string, 
+/**
+ * What is asked for.
+ */
+speculation: SpeculationChoice, 
+/**
+ * From 1; 0 is the warm-up.
+ */
+repetition: number, } | { "type": "measured", 
+/**
+ * Its figures.
+ */
+run: MeasuredRun, } | { "type": "done", 
+/**
+ * Its id in the history; absent where it could not be stored, or there was nothing to keep.
+ */
+id: number | null, 
+/**
+ * What came out.
+ */
+report: BenchReport, 
+/**
+ * Against the last benchmark of this pair on this machine.
+ */
+regressions: Array<Regression>, } | { "type": "failed", 
+/**
+ * Why.
+ */
+error: AppError, };
+
+/**
+ * A comparison or benchmark in the history.
+ */
+export type Measurement = { 
+/**
+ * Its id among those of its kind.
+ */
+id: number, 
+/**
+ * Unix milliseconds.
+ */
+createdAt: number, 
+/**
+ * The model's name.
+ */
+model: string, 
+/**
+ * This app's version then.
+ */
+appVersion: string, 
+/**
+ * MLX's version then.
+ */
+mlxVersion: string, 
+/**
+ * Whether all texts were the same; absent where that was not found out.
+ */
+identical: boolean | null, 
+/**
+ * Speed-up, only where it is beyond the noise.
+ */
+speedup: number | null, };
+
+/**
+ * A benchmark as text to paste.
+ */
+export type BenchTexts = { 
+/**
+ * For people.
+ */
+markdown: string, 
+/**
+ * For programs, with raw numbers.
+ */
+json: string, };
+
+/**
+ * The history, the newest first.
+ */
+export type Measurements = { 
+/**
+ * Comparisons.
+ */
+comparisons: Array<Measurement>, 
+/**
+ * Benchmarks.
+ */
+benches: Array<Measurement>, };
+
+/**
+ * A benchmark of the history.
+ */
+export type OpenBench = { 
+/**
+ * What came out.
+ */
+report: BenchReport, 
+/**
+ * Against the one before it of the same pair on the same machine.
+ */
+regressions: Array<Regression>, };
 
 /**
  * What holds for one chat alone.
