@@ -167,20 +167,33 @@ fn drafts_after_a_long_parked_stretch_are_as_good_as_before() {
     let fixed = run(pair.as_ref(), &prompt, Some(3), &greedy(), 160);
     let share = |accepted: usize, drafted: usize| accepted as f64 / drafted as f64;
     let usual = share(fixed.accepted.iter().sum(), fixed.drafted.iter().sum());
-    let parked = Rc::new(RefCell::new(Controller::new(
-        costs(&[(1, 1.0), (2, 50.0), (8, 400.0)], 50.0),
-        2,
-        2,
-    )));
-    let (mut accepted, mut drafted, mut plain) = (0, 0, 0);
-    for _ in 0..3 {
-        let ran = automatic(pair.as_ref(), &prompt, &parked, &greedy(), 160);
-        assert_eq!(ran.tokens, fixed.tokens);
-        accepted += ran.accepted;
-        drafted += ran.drafted;
-        plain += ran.plain;
+    let new = |costs| Controller::new(costs, 2, 2);
+    let controller = Rc::new(RefCell::new(new(costs(&[(1, 1.0), (2, 50.0), (8, 400.0)], 50.0))));
+    let sampler = pair.sampler(&greedy()).unwrap();
+    let mut progress = |_| ControlFlow::Continue(());
+    let limits = Limits {
+        max_tokens: 160,
+        eos: Vec::new(),
+    };
+    let request = StartRequest {
+        depth: Some(Depth::Measured(controller.clone())),
+        ..StartRequest::new(&prompt, limits, &mut progress)
+    };
+    let mut decoder = pair.start(&sampler, request).unwrap().unwrap();
+    let (mut tokens, mut accepted, mut drafted, mut plain) = (Vec::new(), 0, 0, 0);
+    while let Some(round) = decoder.next_round().unwrap() {
+        tokens.extend(&round.tokens);
+        plain += usize::from(round.drafted == 0);
+        accepted += round.accepted;
+        drafted += round.drafted;
+        if plain == 80 {
+            // From here on drafts are believed to pay, whatever the clock said.
+            controller.replace(new(costs(&[(1, 100.0), (8, 101.0)], 0.1)));
+            (accepted, drafted) = (0, 0);
+        }
     }
-    assert!(plain > 64 && drafted >= 8, "{plain} plain rounds, {drafted} drafts");
+    assert_eq!(tokens, fixed.tokens);
+    assert!(plain >= 80 && drafted >= 8, "{plain} plain rounds, {drafted} drafts");
     assert!(
         share(accepted, drafted) > usual - 0.25,
         "{accepted} of {drafted}, usually {usual:.2}"

@@ -8,6 +8,10 @@ use crate::{Error, Result};
 
 /// Rows a slab grows by.
 const STEP: i32 = 256;
+/// Rows a slab has beyond a multiple of that. MLX's CUDA backend takes slabs of a multiple of 256 rows for those of its own
+/// caches, and attends to them from 256 keys on with another kernel, which rounds otherwise; and only where the allocator
+/// happened to give a buffer of that very size, so not even two plain runs agree.
+const ODD: i32 = 8;
 
 /// How keys and values are held.
 ///
@@ -72,13 +76,22 @@ impl Slab {
 
     /// Rows `0..len` as numbers.
     fn view(&self, len: i32) -> Result<Array> {
-        let held = |i: usize| match self.parts.get(i) {
-            Some(part) => slice(part, 2, 0, len),
+        let part = |i: usize, rows: i32| match self.parts.get(i) {
+            Some(part) => slice(part, 2, 0, rows),
             None => Err(Error::backend("keys and values without a part")),
         };
         match self.packing {
-            None => held(0),
-            Some((spec, dtype)) => dequantize(&held(0)?, &held(1)?, Some(&held(2)?), spec, dtype),
+            None => part(0, len),
+            Some((spec, dtype)) => {
+                // Made anew each time, so of that very size: a row more, which is cut off, for the reason of [`ODD`].
+                let made = if len % STEP == 0 {
+                    (len + 1).min(self.rows())
+                } else {
+                    len
+                };
+                let all = dequantize(&part(0, made)?, &part(1, made)?, Some(&part(2, made)?), spec, dtype)?;
+                slice(&all, 2, 0, len)
+            }
         }
     }
 
@@ -146,7 +159,7 @@ impl KvCache {
 
     /// A slab with room for `end` rows, the held ones of `old` at its start.
     fn grow(&self, old: Option<&Slab>, like: &Slab, end: i32) -> Result<Slab> {
-        let room = (end + STEP - 1) / STEP * STEP;
+        let room = (end + STEP - 1) / STEP * STEP + ODD;
         like.map(|i, part| {
             let s = part.shape();
             let held = old.and_then(|old| old.parts.get(i));
