@@ -180,7 +180,7 @@ fn drafts_after_a_long_parked_stretch_are_as_good_as_before() {
         ..StartRequest::new(&prompt, limits, &mut progress)
     };
     let mut decoder = pair.start(&sampler, request).unwrap().unwrap();
-    let (mut tokens, mut accepted, mut drafted, mut plain) = (Vec::new(), 0, 0, 0);
+    let (mut tokens, mut accepted, mut drafted, mut plain) = (Vec::<u32>::new(), 0, 0, 0);
     while let Some(round) = decoder.next_round().unwrap() {
         tokens.extend(&round.tokens);
         plain += usize::from(round.drafted == 0);
