@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use app::ipc::{ModelStatus, SpeculationChoice, TurnOptions};
+use app::ipc::{ModelStatus, Speculating, SpeculationChoice, TurnOptions};
 use app::library::BUILTIN;
 use app::turn::title_of;
 
@@ -112,6 +112,57 @@ async fn the_status_is_watched_from_loading_to_ready() {
     assert!(*can_speculate && *default_block_size > 1);
     assert!(model.bytes > 20e6);
     assert_eq!(app.state.library.shelf().await.unwrap().models[0].model, *model);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_of_another_model_is_told_and_the_model_chats_without_it() {
+    let app = App::empty().await;
+    let target = tests::golden("qwen3_5").join("mlx-q4");
+    let head = tests::builtin("drafter");
+    let status = app
+        .state
+        .library
+        .load_once(&target.to_string_lossy(), Some(&head.to_string_lossy()))
+        .await
+        .unwrap();
+    let ModelStatus::Ready {
+        speculating,
+        can_speculate,
+        speculation_note,
+        ..
+    } = status
+    else {
+        panic!("{status:?}");
+    };
+    assert_eq!((speculating, can_speculate), (Speculating::Mismatch, false));
+    // The field and both values.
+    assert!(
+        speculation_note.contains("hidden_size") && speculation_note.contains("512"),
+        "{speculation_note}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_load_measured_is_not_measured_again() {
+    let app = App::with_builtin().await;
+    let costs = async || match app.state.library.load_once(BUILTIN, None).await.unwrap() {
+        ModelStatus::Ready {
+            costs,
+            draft_ms,
+            exactness_note,
+            ..
+        } => (costs, draft_ms, exactness_note),
+        other => panic!("{other:?}"),
+    };
+    let first = costs().await;
+    assert!(
+        first.0.len() == 6 && first.1.is_some() && first.2.starts_with("exact"),
+        "{first:?}"
+    );
+    // Times measured twice are never the same to the last digit.
+    assert_eq!(costs().await, first);
+    let kept = app.state.store.measured().await.unwrap();
+    assert_eq!((kept.self_checks.len(), kept.costs.len()), (1, 1));
 }
 
 #[test]

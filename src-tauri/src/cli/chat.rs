@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::generate::{Switch, between};
+use super::generate::{Mode, Switch, between};
 use super::output;
-use crate::ipc::{AppError, MessageStatus, ModelStatus, Role, SpeculationChoice, TurnEvent, TurnOptions};
+use crate::ipc::{
+    AppError, ExactnessChoice, MessageStatus, ModelStatus, Role, SpeculationChoice, TurnEvent, TurnOptions,
+};
 use crate::library::BUILTIN;
 use crate::state::AppState;
 
@@ -25,6 +27,9 @@ pub(super) struct Arguments {
     /// Speculation: off, auto or a block size from 2 to 16.
     #[arg(long, value_name = "MODE", value_parser = speculation)]
     spec: Option<SpeculationChoice>,
+    /// Whether speculation leaves the text alone, or everything runs as fast as it can.
+    #[arg(long, value_enum, value_name = "MODE")]
+    exactness: Option<Mode>,
     /// Most tokens of a reply.
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
@@ -256,6 +261,11 @@ async fn options(state: &AppState, arguments: &Arguments) -> Result<TurnOptions,
     let kept = state.store.settings().await?.options;
     Ok(TurnOptions {
         speculation: arguments.spec.unwrap_or(kept.speculation),
+        exactness: match arguments.exactness {
+            Some(Mode::Exact) => ExactnessChoice::Exact,
+            Some(Mode::Fast) => ExactnessChoice::Fast,
+            None => kept.exactness,
+        },
         max_tokens: arguments.max_tokens.or(kept.max_tokens),
         temperature: arguments.temp.map(f64::from).or(kept.temperature),
         seed: arguments.seed.map(|seed| seed as f64).or(kept.seed),
