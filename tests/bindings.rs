@@ -22,6 +22,7 @@ fn every_type_of_ipc_is_exported() {
     let source = concat!(
         include_str!("../src-tauri/src/ipc/mod.rs"),
         include_str!("../src-tauri/src/ipc/hub.rs"),
+        include_str!("../src-tauri/src/ipc/model.rs"),
         include_str!("../src-tauri/src/ipc/bench.rs"),
         include_str!("../src-tauri/src/ipc/compare.rs"),
         include_str!("../src-tauri/src/ipc/chats.rs")

@@ -347,6 +347,12 @@ async fn a_duplicate_has_all_branches_and_a_life_of_its_own() {
     let store = Store::open(dir.path()).await.unwrap();
     let (one, _) = two_turns(&store).await;
     let again = store.begin_again(one.assistant.id).await.unwrap();
+    let made = Made {
+        model: "builtin".to_owned(),
+        options: TurnOptions::default(),
+        system_prompt: Some("Be brief.".to_owned()),
+    };
+    store.describe_turn(again.assistant.id, &made).await.unwrap();
     finish(&store, &again, "first again").await;
     store.pin_chat(one.chat.id, true).await.unwrap();
 
@@ -354,6 +360,7 @@ async fn a_duplicate_has_all_branches_and_a_life_of_its_own() {
     assert_eq!((copy.title.as_str(), copy.pinned), ("t, again", false));
     let chat = store.open_chat(copy.id).await.unwrap();
     assert_eq!(contents(&chat), ["one", "first again"]);
+    assert_eq!(store.made_of(chat.messages[1].id).await.unwrap(), Some(made));
     let other = store.show_message(chat.messages[1].versions[0]).await.unwrap();
     assert_eq!(contents(&other), ["one", "first", "two", "second"]);
     assert!(other.messages.iter().all(|message| message.chat_id == copy.id));
@@ -374,6 +381,7 @@ async fn only_a_last_reply_that_broke_off_goes_on_and_from_what_its_ids_had_show
             seed: Some(9_007_199_254_740_991.0),
             ..TurnOptions::default()
         },
+        system_prompt: Some("Be brief.".to_owned()),
     };
     store.describe_turn(begun.assistant.id, &made).await.unwrap();
     let stopped = Ending {

@@ -266,10 +266,12 @@ async fn deleting_a_variant_leaves_the_one_beside_it() {
         }
     }
     for file in fs::read_dir(&snapshot).unwrap().map(Result::unwrap) {
-        if file.path().is_symlink() {
+        // What lies above the variants is nobody's own, and goes with the last one.
+        if file.path().is_symlink() && file.file_name() != "README.md" {
             fs::remove_file(file.path()).unwrap();
         }
     }
+    assert!(snapshot.join("README.md").exists());
     let own = blobs.join("own-readme");
     fs::write(&own, [b'x'; 500]).unwrap();
     fs::remove_file(variants[1].join("README.md")).unwrap();
@@ -432,6 +434,16 @@ async fn heads_by_range_are_listed_and_deleted_with_all_that_is_theirs() {
     let all = bytes_in(&whole);
     assert_eq!(library.delete(whole.to_str().unwrap(), false).await.unwrap(), all);
     assert!(!heads.exists(), "nothing of it is left");
+
+    // A link in the place of a head is somebody's doing, and what it leads to is theirs.
+    let theirs = disk.dir.path().join("theirs");
+    copy(&builtin("drafter"), &theirs);
+    fs::write(theirs.join("diary.txt"), "dear diary").unwrap();
+    fs::create_dir_all(&heads).unwrap();
+    symlink(&theirs, &whole).unwrap();
+    let error = library.delete(whole.to_str().unwrap(), false).await.unwrap_err();
+    assert_eq!(error.kind, "outside_cache");
+    assert!(theirs.join("model.safetensors").exists() && theirs.join("diary.txt").exists());
 }
 
 /// One look at the disk for both lists, which say the same.

@@ -55,6 +55,25 @@ fn speculation_leaves_packed_text_and_cache_alone() {
     }
 }
 
+/// What was found of one format says nothing of another.
+#[test]
+fn a_self_check_is_known_by_its_format_too() {
+    let engine = Engine::start();
+    let key = |kv| {
+        let loaded = engine.load(LoadRequest {
+            target: golden("qwen3_5").join("hf"),
+            kv,
+            ..LoadRequest::default()
+        });
+        loaded.unwrap().check_key
+    };
+    let keys = [KvFormat::Plain, KvFormat::Packed(8), KvFormat::Packed(4)].map(key);
+    assert!(
+        keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2],
+        "{keys:?}"
+    );
+}
+
 #[test]
 fn rows_that_cannot_be_packed_are_refused_by_size() {
     let engine = Engine::start();

@@ -221,8 +221,9 @@ export async function hubPython() {
   step(`installing the hub's official client for its tests (huggingface_hub ${version})`);
   // Debian's Python brings no pip for new environments: its own installs into ours.
   const made = (await code("python3", ["-m", "venv", "--clear", "--without-pip", folder])) === 0;
-  const pip = ["-m", "pip", "--python", python, "--disable-pip-version-check", "install", "-q", `huggingface_hub==${version}`];
+  const pip = ["-m", "pip", "--python", python, "--disable-pip-version-check", "--retries", "1", "--timeout", "15", "install", "-q", `huggingface_hub==${version}`];
   if (made && (await code("python3", pip)) === 0 && isReady()) return python;
+  if (stopped) throw new Stop("stopped");
   console.log("SKIPPED: the tests with the hub's official client. Python 3 with venv and pip and a way to a package index are needed, or HUB_PYTHON.");
 }
 

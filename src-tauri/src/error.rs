@@ -52,6 +52,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// What was asked for was stopped before it began.
+    #[error("it was stopped before the model was loaded")]
+    Stopped,
     /// One turn at a time.
     #[error("the model is busy with another reply or measurement")]
     TurnRunning,
@@ -156,6 +159,7 @@ impl Error {
             Error::BuiltinMissing => "builtin_missing",
             Error::EmptyMessage => "empty_message",
             Error::EmptyTitle => "empty_title",
+            Error::Stopped => "stopped",
             Error::TurnRunning => "busy",
             Error::OtherModel { .. } => "other_model",
             Error::Import { .. } => "import",
@@ -207,6 +211,7 @@ impl Error {
             }
             Error::EmptyMessage => "write something first",
             Error::EmptyTitle => "give the chat a name",
+            Error::Stopped => "start it again when the model is there",
             Error::TurnRunning => "wait for it to finish, or stop it",
             Error::OtherModel { .. } => "load that model and continue, or write the reply again with this one",
             Error::Import { .. } => {

@@ -3,8 +3,20 @@
 /// In a few words, e.g. `low power, battery`; empty where nothing can be read.
 #[must_use]
 pub fn power_mode() -> String {
-    let parts = [system::mode(), system::source()];
+    let parts = [mode(), source()];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The system's own mode, e.g. `low power` or a profile's name.
+#[must_use]
+pub fn mode() -> Option<String> {
+    system::mode()
+}
+
+/// `mains` or `battery`.
+#[must_use]
+pub fn source() -> Option<String> {
+    system::source()
 }
 
 #[cfg(target_os = "macos")]
@@ -13,7 +25,7 @@ mod system {
 
     pub(super) fn mode() -> Option<String> {
         let settings = pmset(&["-g"])?;
-        let low = super::setting(&settings, "lowpowermode").or_else(|| super::setting(&settings, "powermode"));
+        let low = super::setting(&settings, "powermode").or_else(|| super::setting(&settings, "lowpowermode"));
         Some(match low? {
             "0" => "normal power".to_owned(),
             "1" => "low power".to_owned(),

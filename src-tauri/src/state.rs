@@ -261,7 +261,7 @@ impl AppState {
             attached.push(Attachment {
                 name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 // Without a model, or while a reply is written, its length is not known.
-                tokens: self.turns.count_tokens(&text).await.ok(),
+                tokens: self.turns.count_tokens(&text).await,
                 text,
             });
         }

@@ -199,15 +199,15 @@ async fn what_came_is_called_what_it_is() {
         .unwrap();
     assert_eq!((head.role, head.problems.len()), (app::ipc::ModelRole::Drafter, 0));
 
-    // Files that make no model are what was asked for, unless it was to chat with them.
+    // Files that make no model are what was asked for, unless it was to chat with them; and that can be taken back.
     let home = Home::new(File::all_in(&golden("inkling/hf"))).await;
-    let id = home
-        .downloads()
-        .start(of_files(&["config.json"]), None, false)
-        .await
-        .unwrap();
-    assert_eq!(home.over().await, done(Fetched::Files));
-    home.downloads().cancel(&id).await.unwrap();
+    let start = async |then_chat| {
+        let wanted = of_files(&["config.json"]);
+        home.downloads().start(wanted, None, then_chat).await.unwrap();
+        home.over().await
+    };
+    assert!(matches!(start(true).await, DownloadPhase::Failed { .. }));
+    assert_eq!(start(false).await, done(Fetched::Files));
     home.downloads()
         .start(of_files(&["config.json"]), None, true)
         .await

@@ -39,6 +39,12 @@ async fn a_reply_that_broke_off_becomes_what_it_would_have_become() {
         max_tokens: Some(WHOLE - 9),
         ..greedy()
     };
+    // Instructions of now are for the next message.
+    let config = app::ipc::ChatConfig {
+        system_prompt: "Answer in one word.".to_owned(),
+        ..app::ipc::ChatConfig::default()
+    };
+    app.state.store.configure_chat(cut.chat_id, &config).await.unwrap();
     let turns = &app.state.turns;
     let joined = turns.go_on(cut.id, &rest, heard.listener()).await.unwrap();
     heard.assert_order();
@@ -97,6 +103,7 @@ async fn a_complete_reply_and_one_of_another_model_do_not_go_on() {
     let made = app::store::Made {
         model: "/models/other".to_owned(),
         options: sampled(5),
+        system_prompt: None,
     };
     // Only while it is being written can a reply be described: as another model would have.
     let begun = app.state.store.begin_continued(cut.id).await.unwrap();

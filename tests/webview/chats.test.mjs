@@ -1,20 +1,9 @@
 // What a person does with many chats, told to the real window and the built-in model.
 import assert from "node:assert/strict";
+import { LONG, QUESTION, ready, send } from "./chatting.mjs";
 import { story, until } from "./window.mjs";
 
-const QUESTION = "What is the capital of France?";
 const OTHER = "What is 12 + 30?";
-const LONG = "Tell me a long story about a dog and the sea.";
-
-const ready = (window) =>
-  until("a loaded model", async () => (await (await window.at("model-line")).getAttribute("data-state")) === "ready");
-
-async function send(window, text) {
-  const field = await window.at("composer-input");
-  await field.waitForEnabled();
-  await field.setValue(text);
-  await window.click("send");
-}
 
 const texts = async (window, id) => (await window.all(id)).map((element) => element.getText());
 

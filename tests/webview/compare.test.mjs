@@ -1,17 +1,10 @@
 // The same reply with speculation off and on, and a benchmark, told to the real window and the built-in model.
 import assert from "node:assert/strict";
+import { QUESTION, ready, send } from "./chatting.mjs";
 import { story, until } from "./window.mjs";
 
-const QUESTION = "What is the capital of France?";
-
-const ready = (window) =>
-  until("a loaded model", async () => (await (await window.at("model-line")).getAttribute("data-state")) === "ready");
-
 async function ask(window, text) {
-  const field = await window.at("composer-input");
-  await field.waitForEnabled();
-  await field.setValue(text);
-  await window.click("send");
+  await send(window, text);
   await until("a whole reply", async () => (await (await window.at("message-assistant")).getAttribute("data-status")) === "complete");
 }
 

@@ -2,21 +2,10 @@
 import assert from "node:assert/strict";
 import { cpSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { LONG, QUESTION, ready, send } from "./chatting.mjs";
 import { story, until } from "./window.mjs";
 
 const builtin = resolve(import.meta.dirname, "../../assets/builtin");
-const QUESTION = "What is the capital of France?";
-const LONG = "Tell me a long story about a dog and the sea.";
-
-const ready = (window) =>
-  until("a loaded model", async () => (await (await window.at("model-line")).getAttribute("data-state")) === "ready");
-
-async function send(window, text) {
-  const field = await window.at("composer-input");
-  await field.waitForEnabled();
-  await field.setValue(text);
-  await window.click("send");
-}
 
 /** The last reply: its status, its text and its line of figures. */
 async function lastReply(window) {

@@ -22,6 +22,7 @@ pub(super) struct Figures {
     accept: Acceptance,
     wiring: Option<String>,
     drafted: usize,
+    accepted: usize,
     drafted_per_round: Vec<usize>,
     accepted_per_round: Vec<usize>,
     /// For each draft position: proposed and kept.
@@ -47,6 +48,7 @@ impl Figures {
             accept: Acceptance::default(),
             wiring: None,
             drafted: 0,
+            accepted: 0,
             drafted_per_round: Vec::new(),
             accepted_per_round: Vec::new(),
             positions: Vec::new(),
@@ -86,6 +88,7 @@ impl Figures {
             return;
         }
         self.drafted += drafted;
+        self.accepted += accepted;
         self.drafted_per_round.push(drafted);
         self.accepted_per_round.push(accepted);
         if self.positions.len() < drafted {
@@ -127,7 +130,7 @@ impl Figures {
 
     fn speculation(&self) -> SpeculationStats {
         let ratio = |a: usize, b: usize| if b == 0 { 0.0 } else { a as f64 / b as f64 };
-        let accepted = self.accepted_per_round.iter().sum();
+        let accepted = self.accepted;
         let state = self.plan.state();
         let enabled = !matches!(self.plan, Plan::Plain(_));
         let reason = match &state {

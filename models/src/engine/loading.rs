@@ -12,6 +12,7 @@ use super::speculating;
 use super::turn::Ahead;
 use super::wiring::Wirings;
 use super::{ActivationDtype, Calibration, DraftKind, DrafterState, LoadRequest, Loaded, SamplingParams};
+use crate::cache::KvFormat;
 use crate::checkpoint::{Checkpoint, family_of, read_json_object};
 use crate::family::{HeadPlace, LoadOptions};
 use crate::generate::Controller;
@@ -153,12 +154,16 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     };
     pair.keep(request.cache_bytes.unwrap_or_else(ffi::spare_memory));
     let check_key = format!(
-        "{}, MLX {}, {} {}, {}, {:016x}",
+        "{}, MLX {}, {} {}, {}{}, {:016x}",
         ffi::device_model(),
         ffi::version(),
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_VERSION"),
         dtype_name(pair.dtype()),
+        match request.kv {
+            KvFormat::Plain => String::new(),
+            KvFormat::Packed(bits) => format!(", keys and values in {bits} bits"),
+        },
         checkpoint.fingerprint()
     );
     let checked = match pair.block_size() {
@@ -168,7 +173,8 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let (self_check, policy) = checked.unzip();
     let policy = policy.unwrap_or_default();
     let (costs_key, costs) = match (&request.calibration, &self_check, drafter) {
-        (Calibration::On { conditions }, Some(check), Some(head)) => {
+        // Without blocks there is nothing to choose.
+        (Calibration::On { conditions }, Some(check), Some(head)) if check.block > 1 => {
             let key = format!("{check_key}, head {:016x}, {conditions}", head.fingerprint());
             let costs = match request.measured.costs(&key) {
                 Some(known) => Some(known.clone()),

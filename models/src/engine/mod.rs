@@ -120,6 +120,14 @@ impl Engine {
         self.ask(|reply| Command::Margin(Box::new(request), before, reply))
     }
 
+    /// How many tokens a text has.
+    ///
+    /// # Errors
+    /// [`Error::NotLoaded`], and a checkpoint without a tokenizer.
+    pub fn count(&self, text: String) -> Result<usize> {
+        self.ask(|reply| Command::Count(text, reply))
+    }
+
     /// Ids as text; without a tokenizer the ids themselves.
     ///
     /// # Errors

@@ -71,18 +71,37 @@ impl SpeculationState {
 /// What exactness rests on, in one plain sentence.
 #[must_use]
 pub fn exactness_sentence(check: Option<&SelfCheck>, exactness: Exactness) -> String {
-    let (all, apart) = check.map_or((0, 0), |c| {
-        (c.ops.len(), c.ops.iter().filter(|op| !op.is_native()).count())
-    });
-    match (exactness, apart) {
-        (Exactness::Exact, 0) => "exact: on this machine a block of tokens gives what single tokens give".to_owned(),
-        (Exactness::Exact, n) => format!(
-            "exact: {n} of {all} kinds of operation run row by row, as on this machine a block would round them otherwise"
+    let Some(check) = check else {
+        return "exact: there is no drafter, so every token is computed by itself".to_owned();
+    };
+    let (all, apart) = (check.ops.len(), check.ops.iter().filter(|op| !op.is_native()).count());
+    let is_whole = check.block >= MAX_BLOCK_SIZE;
+    match exactness {
+        Exactness::Exact if check.block < 2 => {
+            "exact: on this machine no block of tokens gives what single tokens give, so nothing is drafted".to_owned()
+        }
+        Exactness::Exact => {
+            let how = match apart {
+                0 => "exact: on this machine a block of tokens gives what single tokens give".to_owned(),
+                n => format!(
+                    "exact: {n} of {all} kinds of operation run in parts, as on this machine a whole block would round \
+                     them otherwise"
+                ),
+            };
+            if is_whole {
+                how
+            } else {
+                format!("{how}; blocks have {} tokens at most", check.block)
+            }
+        }
+        Exactness::Fast if apart == 0 && is_whole => "fast: here it is as exact as exact mode".to_owned(),
+        Exactness::Fast if apart == 0 => format!(
+            "fast, not exact: on this machine blocks of more than {} tokens may give other text than single tokens",
+            check.block
         ),
-        (Exactness::Fast, 0) => "fast: here it is as exact as exact mode".to_owned(),
-        (Exactness::Fast, n) => format!(
-            "fast, not exact: {n} of {all} kinds of operation round a block otherwise than single tokens, so the text may \
-             differ from that without speculation"
+        Exactness::Fast => format!(
+            "fast, not exact: {apart} of {all} kinds of operation round a block otherwise than single tokens, so the text \
+             may differ from that without speculation"
         ),
     }
 }
@@ -146,14 +165,21 @@ pub(super) fn plan(model: &Model, request: &GenerateRequest, accept: Acceptance)
             reason: reason.to_owned(),
         }));
     }
-    let fixed = |size: usize, why: &str| Plan::Fixed(size.min(exact) - 1, why.to_owned());
+    let fixed = |size: usize, why: &str| {
+        let why = if size > exact {
+            "the most that is exact on this device"
+        } else {
+            why
+        };
+        Plan::Fixed(size.min(exact) - 1, why.to_owned())
+    };
     Ok(match request.speculation {
-        Speculation::Block(size) if size > exact => fixed(size, "the most that is exact on this device"),
         Speculation::Block(size) => fixed(size, "as asked"),
         _ if accept == Acceptance::Rejection => {
             fixed(own, "the head's own number: drafts kept by chance are part of the text")
         }
-        _ if model.wirings.is_on_trial() && request.wiring.is_none() => {
+        // Compared at the head's own number or not at all.
+        _ if own <= exact && model.wirings.is_on_trial() && request.wiring.is_none() => {
             fixed(own, "the head's own number while ways to wire it are compared")
         }
         _ => Plan::Auto(controller(model, request.exactness, own - 1, exact)),

@@ -261,6 +261,11 @@ fn prepare(parts: &TextParts, request: &GenerateRequest) -> Result<Prepared> {
     })
 }
 
+/// How many tokens a text has.
+pub(super) fn count(parts: &TextParts, text: &str) -> Result<usize> {
+    Ok(tokenizer(parts)?.encode(text)?.len())
+}
+
 fn tokenizer(parts: &TextParts) -> Result<&crate::text::Tokenizer> {
     parts.tokenizer.as_ref().ok_or_else(|| Error::Tokenizer {
         message: "this checkpoint has no tokenizer.json, so it can only continue token ids".to_owned(),

@@ -15,6 +15,7 @@ pub(super) enum Command {
     Unload(mpsc::SyncSender<Result<()>>),
     Generate(Box<GenerateRequest>, Box<dyn Sink>, mpsc::SyncSender<Result<Generated>>),
     Margin(Box<GenerateRequest>, Vec<u32>, mpsc::SyncSender<Result<Margin>>),
+    Count(String, mpsc::SyncSender<Result<usize>>),
     Spell(Vec<u32>, mpsc::SyncSender<Result<String>>),
 }
 
@@ -62,6 +63,14 @@ fn run(commands: &mpsc::Receiver<Command>) {
                     None => Err(Error::NotLoaded),
                     Some(model) => guard(|| margin::margin(model, &request, &before)).flatten(),
                 };
+                recover(&mut model, &outcome);
+                let _ = reply.send(outcome);
+            }
+            Command::Count(text, reply) => {
+                let outcome = match &model {
+                    None => Err(Error::NotLoaded),
+                    Some(model) => guard(|| turn::count(&model.text, &text)).flatten(),
+                };
                 let _ = reply.send(outcome);
             }
             Command::Spell(ids, reply) => {
@@ -73,12 +82,7 @@ fn run(commands: &mpsc::Receiver<Command>) {
                     None => Err(Error::NotLoaded),
                     Some(model) => guard(|| turn::generate(model, &request, sink.as_mut())).flatten(),
                 };
-                if matches!(outcome, Err(Error::EngineLost { .. })) {
-                    // Whatever the panic left half done goes with the old pair.
-                    let again = model.take().map(|m| m.request);
-                    unload(&mut model);
-                    model = again.and_then(|request| guard(|| loading::load(&request)).flatten().ok());
-                }
+                recover(&mut model, &outcome);
                 // Work that was queued ahead ends with its generation: the process may exit right after the answer.
                 ffi::synchronize();
                 drop(sink);
@@ -106,6 +110,15 @@ fn next(commands: &mpsc::Receiver<Command>, model: &Option<Model>) -> Option<Com
         if !more {
             return commands.recv().ok();
         }
+    }
+}
+
+/// Whatever a panic left half done goes with the old pair.
+fn recover<T>(model: &mut Option<Model>, outcome: &Result<T>) {
+    if matches!(outcome, Err(Error::EngineLost { .. })) {
+        let again = model.take().map(|m| m.request);
+        unload(model);
+        *model = again.and_then(|request| guard(|| loading::load(&request)).flatten().ok());
     }
 }
 

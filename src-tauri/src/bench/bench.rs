@@ -92,7 +92,10 @@ pub fn bench(
     for arm in &arms {
         if let Some(prompt) = plan.prompts.first().filter(|_| !stop.is_requested()) {
             begin(prompt, *arm, 0);
-            one(prompt, *arm, WARM_UP_TOKENS.min(plan.max_tokens))?;
+            match one(prompt, *arm, WARM_UP_TOKENS.min(plan.max_tokens)) {
+                Ok(_) | Err(models::Error::ContextFull { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     let mut done: Vec<Done> = Vec::new();

@@ -89,7 +89,7 @@ pub fn compare(
             done.push((side, measured));
         }
     }
-    let agreement = agreement(runner, subject, &plan.request, &done)?;
+    let agreement = agreement(runner, subject, &plan.request, &done, stop)?;
     run::finish(&mut setup);
     Ok(comparison(plan, setup, &done, records, agreement, stop.is_requested()))
 }
@@ -164,6 +164,7 @@ fn agreement(
     subject: Subject<'_>,
     request: &GenerateRequest,
     done: &[(Side, Measured)],
+    stop: &Stop,
 ) -> models::Result<Agreement> {
     let of = |wanted: Side| done.iter().filter(move |(side, _)| *side == wanted).map(|(_, run)| run);
     let (Some(reference), Some(_)) = (of(Side::Off).next(), of(Side::On).next()) else {
@@ -171,22 +172,14 @@ fn agreement(
     };
     let expected = &reference.generated.tokens;
     let departs =
-        |side| of(side).find_map(|run| first_difference(expected, &run.generated.tokens).map(|at| (side, run, at)));
-    let Some((side, run, position)) = departs(Side::Off).or_else(|| departs(Side::On)) else {
+        |side| of(side).find_map(|run| first_difference(expected, &run.generated.tokens).map(|_| (side, run)));
+    let Some((side, run)) = departs(Side::Off).or_else(|| departs(Side::On)) else {
         return Ok(Agreement::Identical {
             tokens: count(expected.len()),
             runs: count(done.len() - 1),
         });
     };
-    let difference = explain(
-        runner,
-        subject,
-        request,
-        side,
-        expected,
-        &run.generated.tokens,
-        position,
-    )?;
+    let difference = explain(runner, subject, request, side, expected, &run.generated.tokens, stop)?;
     Ok(Agreement::Different {
         difference: Box::new(difference),
     })
@@ -207,8 +200,9 @@ fn explain(
     side: Side,
     expected: &[u32],
     found: &[u32],
-    position: usize,
+    stop: &Stop,
 ) -> models::Result<Difference> {
+    let position = first_difference(expected, found).unwrap_or_default();
     let before = expected.get(..position).unwrap_or_default();
     let from = |ids: &[u32]| -> Vec<u32> { ids.iter().skip(position).take(SHOWN_TOKENS).copied().collect() };
     let (expected, found) = (from(expected), from(found));
@@ -218,7 +212,11 @@ fn explain(
         .copied()
         .collect();
     // The difference is told even where the scores behind it cannot be.
-    let margin = runner.margin(request.clone(), before.to_vec()).ok();
+    // It reads everything up to there again: who stopped does not wait for that.
+    let margin = match stop.is_requested() {
+        true => None,
+        false => runner.margin(request.clone(), before.to_vec()).ok(),
+    };
     let scored = |one: &models::Scored| -> models::Result<ScoredToken> {
         Ok(ScoredToken {
             token: one.token,

@@ -32,10 +32,9 @@ pub fn machine_key(conditions: &Conditions, device: &str) -> String {
 
 #[cfg(not(target_os = "macos"))]
 mod system {
-    use std::path::Path;
-
     use super::text;
     use crate::ipc::Conditions;
+    use crate::power;
 
     pub(super) fn read() -> Conditions {
         let file = |path: &str| std::fs::read_to_string(path).ok();
@@ -48,10 +47,8 @@ mod system {
                 (Some(name), Some(kernel)) => Some(format!("{name}, Linux {kernel}")),
                 (name, kernel) => name.or(kernel.map(|kernel| format!("Linux {kernel}"))),
             },
-            power_mode: file("/sys/firmware/acpi/platform_profile")
-                .or_else(|| file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
-                .map(|text| text.trim().to_owned()),
-            power_source: power_source(),
+            power_mode: power::mode(),
+            power_source: power::source(),
             thermal: hottest(),
             load: file("/proc/loadavg").and_then(|text| text::load(&text)),
             swap_used_bytes: file("/proc/meminfo").and_then(|text| text::swap_used(&text)),
@@ -65,17 +62,6 @@ mod system {
         entries
             .flatten()
             .find_map(|entry| std::fs::read_to_string(entry.path().join(name)).ok())
-    }
-
-    fn power_source() -> Option<String> {
-        let supplies = std::fs::read_dir("/sys/class/power_supply").ok()?;
-        let read = |dir: &Path, name: &str| std::fs::read_to_string(dir.join(name)).ok();
-        let online = |dir: &Path| {
-            let is_mains = read(dir, "type")?.trim() == "Mains";
-            is_mains.then(|| read(dir, "online").map(|text| text.trim() == "1"))?
-        };
-        let on = supplies.flatten().find_map(|entry| online(&entry.path()))?;
-        Some(if on { "mains" } else { "battery" }.to_owned())
     }
 
     /// The hottest of the system's sensors.
@@ -96,16 +82,16 @@ mod system {
 
     use super::text;
     use crate::ipc::Conditions;
+    use crate::power;
 
     pub(super) fn read() -> Conditions {
         let sysctl = |name| say("/usr/sbin/sysctl", &["-n", name]);
         let version = say("/usr/bin/sw_vers", &["-productVersion"]);
-        let battery = say("/usr/bin/pmset", &["-g", "batt"]);
         Conditions {
             chip: sysctl("machdep.cpu.brand_string"),
             os: version.map(|version| format!("macOS {version}")),
-            power_mode: say("/usr/bin/pmset", &["-g"]).and_then(|text| text::power_mode(&text)),
-            power_source: battery.and_then(|text| text::power_source(&text)),
+            power_mode: power::mode(),
+            power_source: power::source(),
             thermal: say("/usr/bin/pmset", &["-g", "therm"]).and_then(|text| text::thermal(&text)),
             load: sysctl("vm.loadavg").and_then(|text| text::load(&text)),
             swap_used_bytes: sysctl("vm.swapusage").and_then(|text| text::swap_usage(&text)),
@@ -160,30 +146,6 @@ mod text {
         let text = text.replace(',', ".");
         let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
         Some([numbers.next()?, numbers.next()?, numbers.next()?])
-    }
-
-    #[cfg(any(target_os = "macos", test))]
-    pub(super) fn power_mode(text: &str) -> Option<String> {
-        let value = |name: &str| {
-            let mut lines = text.lines().map(str::split_whitespace);
-            lines.find_map(|mut words| (words.next()? == name).then(|| words.next())?)
-        };
-        match (value("powermode"), value("lowpowermode")) {
-            (Some("2"), _) => Some("high".to_owned()),
-            (Some("1"), _) | (None, Some("1")) => Some("low".to_owned()),
-            (Some("0"), _) | (None, Some("0")) => Some("automatic".to_owned()),
-            _ => None,
-        }
-    }
-
-    #[cfg(any(target_os = "macos", test))]
-    pub(super) fn power_source(text: &str) -> Option<String> {
-        let name = text.split('\'').nth(1)?;
-        match name {
-            "AC Power" => Some("mains".to_owned()),
-            "Battery Power" => Some("battery".to_owned()),
-            other => Some(other.to_owned()),
-        }
     }
 
     /// The speed limit, where there is one; else the system's first line.
@@ -242,16 +204,6 @@ mod tests {
     #[test]
     fn macos_says_what_it_is() {
         assert_eq!(text::load("{ 2,10 1.90 1.80 }"), Some([2.1, 1.9, 1.8]));
-        assert_eq!(
-            text::power_mode(" standby 1\n lowpowermode         1\n").as_deref(),
-            Some("low")
-        );
-        assert_eq!(text::power_mode(" powermode 2\n").as_deref(), Some("high"));
-        assert_eq!(text::power_mode(" sleep 1\n"), None);
-        assert_eq!(
-            text::power_source("Now drawing from 'AC Power'\n").as_deref(),
-            Some("mains")
-        );
         let limit = "Note: No thermal warning\nCPU_Speed_Limit \t= 80\n";
         assert_eq!(text::thermal(limit).as_deref(), Some("speed limit 80 %"));
         assert_eq!(

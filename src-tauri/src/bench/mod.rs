@@ -14,7 +14,7 @@ pub mod stats;
 pub use bench::{BenchPlan, TellBench, bench};
 pub use compare::{ComparePlan, Tell, compare};
 pub use prompts::{BenchPrompt, prompts};
-pub use regression::{name, regressions};
+pub use regression::{comparable, name, regressions};
 pub use report::{against, json, markdown, regression_line, verdict};
 pub use run::{Runner, Subject};
 pub use session::Benches;

@@ -4,17 +4,13 @@ use crate::ipc::{Arm, BenchReport, Call, Regression, SpeculationChoice};
 
 use super::stats;
 
-/// Acceptance depends on chance only where sampling does; less of a loss than this is none.
+/// At fixed block sizes acceptance depends on chance only where sampling does; less of a loss than this is none.
 const ACCEPTANCE_LOSS: f64 = 0.02;
 
 /// Compares what both measured the same way. Reports that ran something else have nothing to compare.
 #[must_use]
 pub fn regressions(before: &BenchReport, after: &BenchReport) -> Vec<Regression> {
-    let same = before.prompt_ids == after.prompt_ids
-        && before.max_tokens == after.max_tokens
-        && before.temperature == after.temperature
-        && before.setup.exactness == after.setup.exactness;
-    if !same {
+    if !comparable(before, after) {
         return Vec::new();
     }
     let changes = changes(before, after);
@@ -30,6 +26,17 @@ pub fn regressions(before: &BenchReport, after: &BenchReport) -> Vec<Regression>
         found.extend(of_arm(then, now, &changes));
     }
     found
+}
+
+/// Whether two reports measured the same, whole.
+#[must_use]
+pub fn comparable(before: &BenchReport, after: &BenchReport) -> bool {
+    !before.stopped
+        && !after.stopped
+        && before.prompt_ids == after.prompt_ids
+        && before.max_tokens == after.max_tokens
+        && before.temperature == after.temperature
+        && before.setup.exactness == after.setup.exactness
 }
 
 fn of_arm(then: &Arm, now: &Arm, changes: &[String]) -> Vec<Regression> {
@@ -59,7 +66,10 @@ fn of_arm(then: &Arm, now: &Arm, changes: &[String]) -> Vec<Regression> {
             Some(ratio),
         );
     }
+    // Automatic depth follows the clock, and acceptance the depth.
+    let is_fixed = now.figures.speculation != SpeculationChoice::Auto;
     if let (Some(was), Some(is)) = (then.figures.acceptance_rate, now.figures.acceptance_rate)
+        && is_fixed
         && is < was - ACCEPTANCE_LOSS
     {
         add(format!("acceptance, {name}"), was, is, None);
@@ -96,6 +106,11 @@ fn changes(before: &BenchReport, after: &BenchReport) -> Vec<String> {
         &text(&is.before.power_mode),
     );
     note("power", &text(&was.before.power_source), &text(&is.before.power_source));
+    let packed = |key: &str| {
+        let part = key.split(", ").find(|part| part.starts_with("keys and values in"));
+        part.unwrap_or("keys and values as they are").to_owned()
+    };
+    note("cache", &packed(&was.check_key), &packed(&is.check_key));
     let fingerprint = |key: &str| key.rsplit(", ").next().unwrap_or_default().to_owned();
     if fingerprint(&was.check_key) != fingerprint(&is.check_key) {
         changes.push("the model's files".to_owned());
@@ -173,6 +188,21 @@ mod tests {
 
     const USUAL: [f64; 5] = [40.0, 40.5, 39.8, 40.1, 40.2];
     const SLOWER: [f64; 5] = [30.0, 30.2, 29.9, 30.1, 30.3];
+
+    #[test]
+    fn packed_keys_and_values_are_no_other_files() {
+        let before = report(&[100.0, 101.0, 99.0, 100.0, 100.0], 0.8);
+        let mut after = report(&[80.0, 81.0, 79.0, 80.0, 80.0], 0.8);
+        after.setup.check_key = "cpu, MLX, float32, keys and values in 8 bits, 00ff".to_owned();
+        let found = regressions(&before, &after);
+        let change = "cache keys and values as they are → keys and values in 8 bits";
+        assert!(
+            !found.is_empty() && found.iter().all(|r| r.changes == [change]),
+            "{found:?}"
+        );
+        after.stopped = true;
+        assert_eq!(regressions(&before, &after), []);
+    }
 
     #[test]
     fn a_slower_update_is_pointed_out_with_its_numbers() {

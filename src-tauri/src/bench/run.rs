@@ -282,7 +282,12 @@ pub(super) fn figures(speculation: SpeculationChoice, times: &[Times], runs: &[&
     });
     let drafted: usize = all().map(|round| round.drafted).sum();
     let accepted: usize = all().map(|round| round.accepted).sum();
-    let rounds = all().count();
+    // Of both kinds; the prompt's own token is in none.
+    let rounds = runs
+        .iter()
+        .flat_map(|run| &run.rounds)
+        .filter(|round| round.ms.is_some())
+        .count();
     let ran = runs.first().map(|run| &run.generated.stats.speculation);
     SideFigures {
         speculation,

@@ -11,9 +11,9 @@ use crate::ipc::{
     AppError, BenchEvent, BenchReport, BenchRequest, BenchTexts, CompareEvent, CompareRequest, Comparison,
     Measurements, Message, OpenBench, Regression, Role, SpeculationChoice, TurnOptions,
 };
-use crate::library::Library;
+use crate::library::{Library, Ready};
 use crate::store::Store;
-use crate::turn::{Turns, check_options, request_of};
+use crate::turn::{Stop, Turns, check_options, request_of};
 
 /// Most runs a side or prompt: beyond that nothing is learned, and the machine is lost for an hour.
 const MOST_REPETITIONS: u32 = 50;
@@ -67,11 +67,16 @@ impl Benches {
     ) -> Result<(Option<i32>, Comparison), AppError> {
         check_options(&request.options)?;
         check_repetitions(request.repetitions)?;
-        let asked = self.asked(request).await?;
         let taken = self.turns.reserve()?;
-        let ready = self.library.ready().await?;
+        let asked = self.asked(request).await?;
+        let ready = self.ready(&taken.stop()).await?;
         let plan = ComparePlan {
-            request: request_of(&asked.history, &asked.options, &ready.loaded.defaults),
+            request: request_of(
+                &asked.history,
+                &asked.instructions,
+                &asked.options,
+                &ready.loaded.defaults,
+            ),
             speculation: match asked.options.speculation {
                 // Someone who chats without it wants to see what it would be like.
                 SpeculationChoice::Off => SpeculationChoice::Auto,
@@ -151,7 +156,7 @@ impl Benches {
             exactness: Exactness::Exact,
         };
         let taken = self.turns.reserve()?;
-        let ready = self.library.ready().await?;
+        let ready = self.ready(&taken.stop()).await?;
         let (events, mut incoming) = unbounded_channel();
         let (engine, stop) = (self.engine.clone(), taken.stop());
         let running = tokio::task::spawn_blocking(move || {
@@ -203,6 +208,14 @@ impl Benches {
         before.map(|before| regressions(&before, report)).unwrap_or_default()
     }
 
+    /// The loaded model, unless a stop comes before it.
+    async fn ready(&self, stop: &Stop) -> Result<Arc<Ready>, AppError> {
+        tokio::select! {
+            ready = self.library.ready() => ready,
+            () = stop.requested() => Err(Error::Stopped.into()),
+        }
+    }
+
     fn ended<T>(&self, outcome: Result<models::Result<T>, tokio::task::JoinError>) -> Result<T, AppError> {
         let outcome = outcome?;
         if let Err(models::Error::EngineLost { .. } | models::Error::NotLoaded) = &outcome {
@@ -221,7 +234,8 @@ impl Benches {
             }
             options.max_tokens = options.max_tokens.or(Some(USUAL_TOKENS));
             return Ok(Asked {
-                history: vec![said(Role::User, &text)],
+                history: vec![said(&text)],
+                instructions: String::new(),
                 options,
             });
         };
@@ -235,12 +249,11 @@ impl Benches {
             None => None,
         };
         let reply = reply.ok_or(crate::store::Error::NoMessage(message_id))?;
-        if !chat.config.system_prompt.trim().is_empty() {
-            history.insert(0, said(Role::System, &chat.config.system_prompt));
-        }
+        let mut instructions = chat.config.system_prompt;
         if let Some(run) = &reply.run {
             // As it was made; what is asked for is for the next reply.
             if let Some(made) = self.store.made_of(message_id).await? {
+                instructions = made.system_prompt.unwrap_or(instructions);
                 options = TurnOptions {
                     speculation: options.speculation,
                     max_tokens: options.max_tokens,
@@ -259,20 +272,25 @@ impl Benches {
             let length = run.tokens.max(LEAST_TOKENS);
             options.max_tokens = Some(options.max_tokens.map_or(length, |limit| limit.min(length)));
         }
-        Ok(Asked { history, options })
+        Ok(Asked {
+            history,
+            instructions,
+            options,
+        })
     }
 }
 
 struct Asked {
     history: Vec<Message>,
+    instructions: String,
     options: TurnOptions,
 }
 
-fn said(role: Role, text: &str) -> Message {
+fn said(text: &str) -> Message {
     Message {
         id: 0,
         chat_id: 0,
-        role,
+        role: Role::User,
         content: text.to_owned(),
         reasoning: None,
         status: crate::ipc::MessageStatus::Complete,

@@ -125,10 +125,12 @@ impl Downloads {
             let mut jobs = self.jobs();
             match jobs.iter_mut().find(|job| same(&job.shown.wanted, &wanted)) {
                 Some(job) => {
+                    // While it runs, who asks once more takes nothing back; afterwards it is as it is asked for.
+                    let is_running = job.is_running();
                     if job.is_over() || !same_revisions(&job.shown.wanted, &wanted) {
                         job.turn_to(wanted);
                     }
-                    job.shown.then_chat |= then_chat;
+                    job.shown.then_chat = then_chat || (is_running && job.shown.then_chat);
                     job.shown.id.clone()
                 }
                 None => {
@@ -247,21 +249,21 @@ impl Downloads {
             Ok(phase) => phase,
             Err(error) => DownloadPhase::Failed { error },
         };
-        // Paused or cancelled: that is what it is then, whatever the hub says of it.
-        if cancel.is_cancelled() {
-            return;
-        }
         let model = match &ended {
             DownloadPhase::Done { model, .. } => model.clone(),
             _ => None,
         };
-        let then_chat = self.change(id, |job| {
-            job.finish(ended);
-            job.shown.then_chat
+        // Paused, cancelled or begun anew: that is what it is then, whatever the hub says of this run.
+        let finished = self.change(id, |job| {
+            (!cancel.is_cancelled()).then(|| {
+                job.finish(ended);
+                job.shown.then_chat
+            })
         });
+        let Some(Some(then_chat)) = finished else { return };
         // What cannot be written now is written with the next change.
         let _ = self.save().await;
-        if let (Some(true), Some(model)) = (then_chat, model)
+        if let (true, Some(model)) = (then_chat, model)
             && !self.inner.turns.is_running()
         {
             // The model's own status tells a failure.
@@ -327,10 +329,18 @@ impl Downloads {
         let begun = Instant::now();
         loop {
             let error = match self.inner.hub.plan(&requests, cancel).await {
-                Err(error @ HubError::Network { .. }) if begun.elapsed() < config.network_wait => error,
+                Err(error @ (HubError::Network { .. } | HubError::Stalled { .. }))
+                    if begun.elapsed() < config.network_wait =>
+                {
+                    error
+                }
                 other => return Ok(other?),
             };
-            self.change(id, |job| job.wait_for_network());
+            self.change(id, |job| {
+                if !cancel.is_cancelled() {
+                    job.wait_for_network();
+                }
+            });
             tokio::select! {
                 () = cancel.cancelled() => return Err(error.into()),
                 () = tokio::time::sleep(config.backoff_max.min(LOOK_AGAIN)) => {}

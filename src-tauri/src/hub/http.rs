@@ -395,7 +395,10 @@ pub(super) fn no_answer(error: &reqwest::Error, host: &str, what: &str, first: b
         });
     }
     if message.contains("proxy auth") {
-        return Failure::Fatal(network);
+        return Failure::Fatal(HubError::Config {
+            name: "HTTPS_PROXY",
+            message: format!("the proxy asks for a name and password ({message}); write them into its address"),
+        });
     }
     if error.is_timeout() && !error.is_connect() {
         return stalled(host, what);

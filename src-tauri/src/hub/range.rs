@@ -116,7 +116,7 @@ impl Hub {
             let blocked = Instant::now();
             sink(&chunk[..wanted])?;
             *at += wanted as u64;
-            if floor.is_too_slow(wanted as u64, blocked.elapsed(), Instant::now()) {
+            if *at < end && floor.is_too_slow(wanted as u64, blocked.elapsed(), Instant::now()) {
                 return Ok(Some(missed(stalled)));
             }
         }

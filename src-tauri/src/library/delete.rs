@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::find::{Found, entries, is_variant, name_of, refs};
+use super::find::{Found, entries, is_checkpoint, is_variant, name_of, refs};
 use crate::error::Error;
 use crate::ipc::{Deletion, ModelPlace};
 
@@ -58,7 +58,8 @@ fn plan(found: &Found) -> Result<Plan, Error> {
     match (&found.cached_in, found.place) {
         (_, ModelPlace::Builtin) => Err(Error::BuiltinStays),
         (Some(repo_dir), _) => cached(found, repo_dir),
-        (None, ModelPlace::Heads) => head(found),
+        // Anything else that lies there was put there by somebody.
+        (None, ModelPlace::Heads) if found.commit.is_some() => head(found),
         (None, _) => Ok(Plan {
             // Only what makes a checkpoint: a folder of the person's may hold more.
             remove: [files(&found.dir, 0), files(&found.dir.join("mtp"), 0)]
@@ -78,6 +79,13 @@ fn plan(found: &Found) -> Result<Plan, Error> {
 /// A head's folder is the app's own, with all that is in it; so is the lock beside it.
 fn head(found: &Found) -> Result<Plan, Error> {
     let beside = found.dir.parent().unwrap_or(&found.dir);
+    for dir in [&found.dir, beside] {
+        if dir.is_symlink() {
+            return Err(Error::OutsideCache {
+                path: dir.display().to_string(),
+            });
+        }
+    }
     let lock = beside.join(format!(".{}.lock", found.commit.as_deref().unwrap_or_default()));
     if is_held(&lock) {
         return Err(in_use(found, &lock));
@@ -109,10 +117,12 @@ fn cached(found: &Found, repo_dir: &Path) -> Result<Plan, Error> {
     let snapshots = repo_dir.join("snapshots");
     let commit = found.commit.clone().unwrap_or_default();
     let own = snapshots.join(&commit);
-    // A snapshot may hold variants beside each other; each is a checkpoint of its own.
+    // A snapshot may hold variants beside each other; each is a checkpoint of its own. What lies above them goes with the
+    // last one.
+    let is_last = !is_checkpoint(&own) && !entries(&own).any(|dir| dir != found.dir && is_variant(&dir));
     let (remove, rest): (Vec<PathBuf>, Vec<PathBuf>) = files(&snapshots, 9)
         .into_iter()
-        .partition(|link| checkpoint_of(link, &own) == found.dir);
+        .partition(|link| checkpoint_of(link, &own) == found.dir || (is_last && link.starts_with(&own)));
     if commit.is_empty() || rest.is_empty() {
         return Ok(Plan {
             remove: files(repo_dir, 8),

@@ -2,8 +2,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use sqlx::{Row, sqlite::SqliteRow};
 
 use super::{Error, Result, Store, chats, id, messages::json, now};
-use crate::bench::conditions::machine_key;
-use crate::ipc::{Agreement, BenchReport, Call, Comparison, Measurement, Setup, Winner};
+use crate::bench::{comparable, conditions::machine_key};
+use crate::ipc::{Agreement, Arm, BenchReport, Call, Comparison, Measurement, Setup, SpeculationChoice, Winner};
 
 /// Longer lists are for nobody's eyes.
 const LISTED: i64 = 200;
@@ -41,7 +41,9 @@ impl Store {
 
     /// Keeps a benchmark.
     pub async fn add_bench(&self, report: &BenchReport) -> Result<i32> {
-        let checked = report.arms.iter().any(|arm| arm.checked_tokens > 0);
+        // Plain decoding compared with itself says nothing of speculation.
+        let is_on = |arm: &Arm| arm.figures.speculation != SpeculationChoice::Off;
+        let checked = report.arms.iter().any(|arm| is_on(arm) && arm.checked_tokens > 0);
         let identical = checked.then(|| report.arms.iter().all(|arm| arm.differing.is_empty()));
         let speedup = match &report.winner {
             Winner::Fastest { ratio, .. } => Some(ratio.value),
@@ -86,7 +88,7 @@ impl Store {
         .await?;
         // One that an older version wrote in another form says nothing here, nor does one that was stopped.
         let known = rows.iter().filter_map(|text| json::<BenchReport>(text).ok());
-        Ok(known.into_iter().find(|earlier| !earlier.stopped))
+        Ok(known.into_iter().find(|earlier| comparable(earlier, report)))
     }
 
     async fn keep(

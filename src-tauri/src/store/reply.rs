@@ -42,6 +42,9 @@ pub struct Made {
     pub model: String,
     /// Sampling as it was, the seed that was drawn among it.
     pub options: TurnOptions,
+    /// The chat's instructions at that time; `None` for replies of earlier versions.
+    #[serde(default)]
+    pub system_prompt: Option<String>,
 }
 
 /// From where a reply can go on.

@@ -5,7 +5,7 @@ use sqlx::{Row, SqliteConnection};
 use super::{Error, Result, Store, branches, chats, id, messages, now, runs};
 use crate::ipc::ChatSummary;
 use crate::json::stored;
-use crate::transfer::{Conversation, Entry, StoredResume};
+use crate::transfer::{Conversation, Entry, Making};
 
 impl Store {
     /// A chat with all its branches.
@@ -46,15 +46,13 @@ async fn whole(db: &mut SqliteConnection, chat_id: i32) -> Result<Conversation> 
     let query = format!("{} WHERE m.chat_id = ? ORDER BY m.id", messages::COLUMNS);
     let all = messages::all(db, query, chat_id).await?;
     let place = |id: i32| all.binary_search_by_key(&id, |message| message.id).ok();
-    let rows = sqlx::query("SELECT parent_id, token_ids, made, shown FROM messages WHERE chat_id = ? ORDER BY id")
-        .bind(chat_id)
-        .fetch_all(&mut *db)
-        .await?;
+    let rows =
+        sqlx::query("SELECT parent_id, token_ids, made, shown, rounds FROM messages WHERE chat_id = ? ORDER BY id")
+            .bind(chat_id)
+            .fetch_all(&mut *db)
+            .await?;
     let mut entries = Vec::with_capacity(all.len());
     for (message, row) in all.iter().zip(rows) {
-        let token_ids: Option<Vec<u8>> = row.try_get("token_ids")?;
-        let made: Option<String> = row.try_get("made")?;
-        let shown = row.try_get("shown")?;
         let parent: Option<i32> = row.try_get("parent_id")?;
         entries.push(Entry {
             parent: parent.and_then(place),
@@ -65,9 +63,12 @@ async fn whole(db: &mut SqliteConnection, chat_id: i32) -> Result<Conversation> 
             created_at: message.created_at,
             run: message.run.clone(),
             error: message.error.clone(),
-            resume: token_ids
-                .zip(made)
-                .map(|(token_ids, made)| StoredResume { token_ids, made, shown }),
+            making: Making {
+                token_ids: row.try_get("token_ids")?,
+                made: row.try_get("made")?,
+                shown: row.try_get("shown")?,
+                rounds: row.try_get("rounds")?,
+            },
         });
     }
     Ok(Conversation {
@@ -112,10 +113,10 @@ async fn insert(db: &mut SqliteConnection, chat: &Conversation) -> Result<ChatSu
 }
 
 async fn insert_entry(db: &mut SqliteConnection, chat_id: i32, parent: Option<i32>, entry: &Entry) -> Result<i32> {
-    let resume = entry.resume.as_ref();
+    let making = &entry.making;
     let row = sqlx::query(
         "INSERT INTO messages (chat_id, parent_id, role, content, reasoning, status, error, created_at, token_ids, made, \
-         shown) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+         shown, rounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
     )
     .bind(chat_id)
     .bind(parent)
@@ -125,9 +126,10 @@ async fn insert_entry(db: &mut SqliteConnection, chat_id: i32, parent: Option<i3
     .bind(messages::name(entry.status))
     .bind(entry.error.as_ref().map(|error| serde_json::json!(error).to_string()))
     .bind(entry.created_at as i64)
-    .bind(resume.map(|resume| resume.token_ids.as_slice()))
-    .bind(resume.map(|resume| resume.made.as_str()))
-    .bind(resume.and_then(|resume| resume.shown.as_deref()))
+    .bind(making.token_ids.as_deref())
+    .bind(making.made.as_deref())
+    .bind(making.shown.as_deref())
+    .bind(making.rounds.as_deref())
     .fetch_one(&mut *db)
     .await?;
     let message_id = row.try_get("id")?;

@@ -125,6 +125,9 @@ impl Store {
         .await?;
         chats::touch(&mut write, message.chat_id).await?;
         let mut begun = begun(&mut write, message.chat_id, message_id).await?;
+        if let Some(instructions) = &continued.made.system_prompt {
+            begun.system_prompt.clone_from(instructions);
+        }
         begun.continued = Some(continued);
         write.commit().await?;
         Ok(begun)

@@ -104,10 +104,13 @@ pub(super) fn millis(seconds: Option<&Value>) -> Option<f64> {
 /// What is shown ends with the newest message below this one.
 pub(super) fn newest_below(messages: &[Entry], from: usize) -> usize {
     let mut leaf = from;
-    for (at, entry) in messages.iter().enumerate().skip(from + 1) {
-        if entry.parent == Some(leaf) {
-            leaf = at;
-        }
+    // Each follows what it answers, so this comes to an end.
+    while let Some(at) = messages
+        .iter()
+        .rposition(|entry| entry.parent == Some(leaf))
+        .filter(|at| *at > leaf)
+    {
+        leaf = at;
     }
     leaf
 }

@@ -61,20 +61,22 @@ pub struct Entry {
     /// Why it failed, if it did.
     #[serde(default, deserialize_with = "if_readable")]
     pub error: Option<AppError>,
-    /// From where it can go on, as the database has it. Belongs to this computer's models, so it is in no file.
+    /// How it was made and from where it can go on. Belongs to this computer's models, so it is in no file.
     #[serde(skip)]
-    pub resume: Option<StoredResume>,
+    pub making: Making,
 }
 
-/// Columns of a reply that broke off.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredResume {
-    /// Ids, little-endian.
-    pub token_ids: Vec<u8>,
+/// Columns of a reply, as the database has them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Making {
+    /// Ids, little-endian, of one that broke off.
+    pub token_ids: Option<Vec<u8>>,
     /// JSON of what it was made with.
-    pub made: String,
+    pub made: Option<String>,
     /// JSON of what the ids had shown.
     pub shown: Option<String>,
+    /// JSON of what each round added.
+    pub rounds: Option<String>,
 }
 
 impl Conversation {
@@ -109,7 +111,7 @@ impl Entry {
             created_at,
             run: None,
             error: None,
-            resume: None,
+            making: Making::default(),
         }
     }
 }

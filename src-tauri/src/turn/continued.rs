@@ -18,18 +18,8 @@ pub(super) fn options(continued: Option<&Continued>, asked: &TurnOptions) -> Tur
     }
 }
 
-/// Adds the chat's instructions and what there is of the reply. Ids of another model mean something else.
+/// Adds what there is of the reply. Ids of another model mean something else.
 pub(super) fn prepare(begun: &Begun, model: &str, request: &mut GenerateRequest) -> Result<(), Error> {
-    if let models::Prompt::Messages(messages) = &mut request.prompt
-        && !begun.system_prompt.trim().is_empty()
-    {
-        let instructions = models::Message {
-            role: models::Role::System,
-            content: begun.system_prompt.clone(),
-            reasoning: None,
-        };
-        messages.insert(0, instructions);
-    }
     if let Some(continued) = &begun.continued {
         if continued.made.model != model {
             return Err(Error::OtherModel {

@@ -218,7 +218,7 @@ impl Turns {
         relay: &mut Relay,
     ) -> Ending {
         let options = &continued::options(begun.continued.as_ref(), options);
-        let mut request = request::build(&begun.history, options, &ready.loaded.defaults);
+        let mut request = request::build(&begun.history, &begun.system_prompt, options, &ready.loaded.defaults);
         if let Err(error) = continued::prepare(begun, &ready.model.id, &mut request) {
             return relay.ending(MessageStatus::Failed, Some(error.into()));
         }
@@ -233,6 +233,7 @@ impl Turns {
                 seed: Some(request.sampling.seed as f64),
                 ..options.clone()
             },
+            system_prompt: Some(begun.system_prompt.clone()),
         };
         // Without it the reply can only be written again if it breaks off.
         let _ = self.store.describe_turn(begun.assistant.id, &made).await;

@@ -49,14 +49,24 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Error> {
     }
 }
 
-/// The engine's request for the reply that comes after `history`.
+/// The engine's request for the reply that comes after `history`, under a chat's instructions, if they are not blank.
 #[must_use]
-pub fn build(history: &[Message], options: &TurnOptions, defaults: &SamplingParams) -> GenerateRequest {
-    let messages = history
+pub fn build(
+    history: &[Message],
+    instructions: &str,
+    options: &TurnOptions,
+    defaults: &SamplingParams,
+) -> GenerateRequest {
+    let system = (!instructions.trim().is_empty()).then(|| models::Message {
+        role: models::Role::System,
+        content: instructions.to_owned(),
+        reasoning: None,
+    });
+    let said = history
         .iter()
         .filter(|message| belongs_to_the_conversation(message))
-        .map(engine_message)
-        .collect();
+        .map(engine_message);
+    let messages = system.into_iter().chain(said).collect();
     GenerateRequest {
         sampling: sampling(options, defaults),
         max_tokens: options.max_tokens.map(|tokens| tokens as usize),
@@ -204,7 +214,8 @@ mod tests {
             message(Role::Assistant, "cut", Interrupted),
             message(Role::User, "six", Complete),
         ];
-        let Prompt::Messages(seen) = build(&history, &TurnOptions::default(), &SamplingParams::default()).prompt else {
+        let Prompt::Messages(seen) = build(&history, " ", &TurnOptions::default(), &SamplingParams::default()).prompt
+        else {
             panic!("a chat is rendered by the template");
         };
         let seen: Vec<_> = seen.iter().map(|message| message.content.as_str()).collect();

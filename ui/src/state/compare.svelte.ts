@@ -4,7 +4,7 @@ import { verdict } from "../lib/compare";
 import { toAppError } from "../lib/errors";
 import { chats } from "./chats.svelte";
 import { apply, initial } from "./compare";
-import { settings } from "./settings.svelte";
+import { optionsFor } from "./configs.svelte";
 import { Store } from "./store.svelte";
 import { lastReply } from "./turn";
 import { turn } from "./turn.svelte";
@@ -35,7 +35,7 @@ export async function startCompare(): Promise<void> {
   turns += 1;
   const mine = turns;
   compare.dispatch({ type: "asked", turn: mine });
-  const { options } = settings.current.settings;
+  const options = optionsFor(messageId === null ? null : chats.current.openId);
   try {
     await commands.compare({ messageId, prompt: messageId === null ? prompt : null, options, repetitions }, (event) => {
       compare.dispatch({ type: "streamed", turn: mine, event });

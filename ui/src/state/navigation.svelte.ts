@@ -6,8 +6,8 @@ import { strings } from "../lib/strings";
 import { find } from "./chats";
 import { chats } from "./chats.svelte";
 import { loadConfig } from "./configs.svelte";
-import { dropDraft, loadDraft } from "./drafts.svelte";
-import { queue, turn } from "./turn.svelte";
+import { dropDraft, flushDrafts, loadDraft } from "./drafts.svelte";
+import { queue, turn, unqueue } from "./turn.svelte";
 import { report, seek, toast, view } from "./view.svelte";
 
 /** How often a reply is read again that is written without us, after the window was reloaded. */
@@ -54,7 +54,9 @@ function take({ summary, config, draft }: Chat): void {
 export async function removeChat(chatId: number): Promise<void> {
   const title = find(chats.current, chatId)?.title ?? "";
   try {
-    queue.dispatch({ type: "forgotten", chatId });
+    // Kept as they are, so that undoing brings them back.
+    if (queue.current?.chatId === chatId) unqueue();
+    flushDrafts();
     await commands.deleteChat(chatId);
     chats.dispatch({ type: "removed", chatId });
     turn.dispatch({ type: "forgotten", chatId });

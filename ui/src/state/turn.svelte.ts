@@ -11,7 +11,7 @@ import { adoptConfig, configOf, optionsFor } from "./configs.svelte";
 import { draftOf, setDraft } from "./drafts.svelte";
 import { afterTurn, apply as applyQueue, type Queued } from "./queue";
 import { Store } from "./store.svelte";
-import { apply, initial, lastReply } from "./turn";
+import { apply, initial } from "./turn";
 import { announce, dismiss, report } from "./view.svelte";
 
 export const turn = new Store(apply, initial);
@@ -64,7 +64,8 @@ export function goOn(reply: Message): void {
 
 function lastOpen(): Message | undefined {
   const chatId = chats.current.openId;
-  return chatId === null ? undefined : lastReply(turn.current.conversations[chatId]);
+  const last = chatId === null ? undefined : turn.current.conversations[chatId]?.at(-1);
+  return last?.role === "assistant" ? last : undefined;
 }
 
 export async function stop(): Promise<void> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What calibration measured on this machine for this pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Rows of a target pass and how long it takes, in milliseconds; usually 1, 2, 3, 4 and 8 rows.
+    /// Rows of a target pass and how long it takes, in milliseconds; usually 1, 2, 3, 4, 6 and 8 rows.
     pub verify_ms: Vec<(usize, f64)>,
     /// One step of the drafter with its head, in milliseconds.
     pub draft_ms: f64,

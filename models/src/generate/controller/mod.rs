@@ -193,6 +193,7 @@ impl Controller {
                 depth: self.home,
                 tokens_per_round: self.acceptance.tokens(self.home),
                 speedup: self.costs.is_known(0).then(|| self.speedup(self.home)),
+                is_measured: self.has_drafted,
             };
         }
         let depth = self.promising();

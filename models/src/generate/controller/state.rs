@@ -11,6 +11,8 @@ pub enum ControllerState {
         tokens_per_round: f64,
         /// Tokens a second by those of plain decoding; `None` until a plain step was measured.
         speedup: Option<f64>,
+        /// Whether drafts were made at all; before, how often they are right is an assumption.
+        is_measured: bool,
     },
     /// Plain decoding, as it is faster.
     Parked {
@@ -52,8 +54,13 @@ impl ControllerState {
                 depth,
                 tokens_per_round,
                 speedup,
+                is_measured,
             } => {
-                let round = format!("on: a round with {} gives {tokens_per_round:.2} tokens", drafts(*depth));
+                let gives = if *is_measured { "gives" } else { "is taken to give" };
+                let round = format!(
+                    "on: a round with {} {gives} {tokens_per_round:.2} tokens",
+                    drafts(*depth)
+                );
                 match speedup {
                     Some(speedup) => format!("{round}, so speculation is {speedup:.2} times plain"),
                     None => round,

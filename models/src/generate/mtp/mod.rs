@@ -212,6 +212,8 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         self.position += keep;
         // Where the text ends, drafts behind the end were neither right nor wrong.
         let judged = if verdict.accepted < keep { k } else { keep };
+        // What it took is that of all of them.
+        let duration_ms = duration_ms.filter(|_| judged == k);
         self.pace.record(judged, verdict.accepted, duration_ms);
         if self.counts.is_some() {
             for token in &verdict.tokens {

@@ -426,13 +426,14 @@ fn it_says_what_it_does_and_why() {
     let mut controller = Controller::new(None, 3, 2);
     assert_eq!(
         controller.state().sentence(),
-        "on: a round with 2 drafts gives 1.96 tokens"
+        "on: a round with 2 drafts is taken to give 1.96 tokens"
     );
     run(&mut controller, &mut world, 1000);
     let ControllerState::On {
         depth,
         tokens_per_round,
         speedup: Some(speedup),
+        is_measured: true,
     } = controller.state()
     else {
         panic!("{:?}", controller.state());
