@@ -85,7 +85,7 @@ pub struct Attachment {
 pub enum ExportFormat {
     /// What is shown, as text with headings.
     Markdown,
-    /// Everything, branches and figures too; can be imported.
+    /// All branches with their figures; can be imported.
     Json,
     /// What is shown, as a page.
     Html,

@@ -82,7 +82,7 @@ export const strings = {
     allName: "Slipstream chats",
     exportAll: "Export all chats",
     format: "Format",
-    formats: { json: "JSON: everything, to import again", markdown: "Markdown", html: "Web page" },
+    formats: { json: "JSON: all branches and figures, to import again", markdown: "Markdown", html: "Web page" },
     exportButton: "Export…",
     import: "Import chats",
     importNote: "Of this app, of ChatGPT (conversations.json) or of Open WebUI.",
