@@ -107,23 +107,34 @@ impl<T: Target, D: Drafter<T>> Drafter<FragileTarget<T>> for FragileDrafter<D> {
         target: &FragileTarget<T>,
         state: &mut D::State,
         count: usize,
+        first: Option<&Array>,
         pick: &mut Pick<'_>,
     ) -> Result<Array> {
-        let drafts = self.0.draft(&target.0, state, count, pick)?;
+        let drafts = self.0.draft(&target.0, state, count, first, pick)?;
         step("draft")?;
         Ok(drafts)
     }
 
-    fn commit(
+    fn foresee(
         &self,
         target: &FragileTarget<T>,
-        state: D::State,
+        state: &mut D::State,
         hidden: &Hidden,
-        kept: &[u32],
-        bonus: u32,
-    ) -> Result<D::State> {
+        choices: &Array,
+    ) -> Result<Array> {
+        let rows = self.0.foresee(&target.0, state, hidden, choices)?;
+        step("foresee")?;
+        Ok(rows)
+    }
+
+    fn scores(&self, target: &FragileTarget<T>, state: &D::State, row: &Array) -> Result<Array> {
+        step("scores")?;
+        self.0.scores(&target.0, state, row)
+    }
+
+    fn commit(&self, state: D::State, kept: usize) -> Result<D::State> {
         step("commit")?;
-        self.0.commit(&target.0, state, hidden, kept, bonus)
+        self.0.commit(state, kept)
     }
 
     fn mark(&self, state: &D::State) -> D::Mark {

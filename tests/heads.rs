@@ -268,7 +268,7 @@ fn raw_and_converted_layouts_compute_the_same_bits() {
         let mut pick = |logits: &Array, _: usize| Ok(mlx_rs::ops::indexing::argmax_axis(logits, -1, false)?);
         let seed: Vec<Array> = head.arrays(&state).into_iter().cloned().collect();
         arrays.push(seed.last().unwrap().clone());
-        head.draft(&target, &mut state, 2, &mut pick).unwrap();
+        head.draft(&target, &mut state, 2, None, &mut pick).unwrap();
         arrays
     };
     for family in ["qwen3_5", "qwen3_5_moe"] {

@@ -100,7 +100,7 @@ fn drafter_forward_has_one_row_of_token_scores_a_draft() {
         let mut state = drafter.new_state(wiring);
         drafter.absorb(&target, &mut state, &row(&tokens), &hidden).unwrap();
         let mut shapes = Vec::new();
-        let drafts = drafter.draft(&target, &mut state, 6, &mut |logits, i| {
+        let drafts = drafter.draft(&target, &mut state, 6, None, &mut |logits, i| {
             assert_eq!(i, shapes.len());
             shapes.push(logits.shape().to_vec());
             Ok(ops::indexing::argmax_axis(logits, -1, None)?.as_dtype(Dtype::Uint32)?)
@@ -166,10 +166,13 @@ fn blocks_with_a_history_hold_the_whole_shifted_sequence() {
     let mut at = 1;
     for kept in [0, 2, 4, 1, 3, 0, 3] {
         let pick = &mut |logits: &Array, _| Ok(ops::indexing::argmax_axis(logits, -1, None)?.as_dtype(Dtype::Uint32)?);
-        drafter.draft(&target, &mut rounds, 4, pick).unwrap();
-        let rows = hidden.rows(at as i32, (at + kept + 1) as i32).unwrap();
-        let (bonus, kept_ids) = tokens[at + 1..at + 2 + kept].split_last().unwrap();
-        rounds = drafter.commit(&target, rounds, &rows, kept_ids, *bonus).unwrap();
+        drafter.draft(&target, &mut rounds, 4, None, pick).unwrap();
+        // Rows behind those that are kept are some other tokens'.
+        let mut rows: Vec<u32> = tokens[at + 1..at + 2 + kept].to_vec();
+        rows.resize(5, 3);
+        let states = hidden.rows(at as i32, at as i32 + 5).unwrap();
+        drafter.foresee(&target, &mut rounds, &states, &row(&rows)).unwrap();
+        rounds = drafter.commit(rounds, kept).unwrap();
         at += kept + 1;
     }
     assert_eq!(at, n + 1);

@@ -156,19 +156,39 @@ pub trait Drafter<T: Target> {
     /// What MLX says; the state is then unusable.
     fn absorb(&self, target: &T, state: &mut Self::State, tokens: &Array, hidden: &Hidden) -> Result<()>;
 
-    /// Proposes `count >= 1` tokens, lazily: `[1, count]`.
+    /// Proposes `count >= 1` tokens, lazily: `[1, count]`. The first may have been picked already, `[1, 1]`.
     ///
     /// # Errors
     /// As `absorb`.
-    fn draft(&self, target: &T, state: &mut Self::State, count: usize, pick: &mut Pick<'_>) -> Result<Array>;
+    fn draft(
+        &self,
+        target: &T,
+        state: &mut Self::State,
+        count: usize,
+        first: Option<&Array>,
+        pick: &mut Pick<'_>,
+    ) -> Result<Array>;
 
-    /// Ends a round: the first `accepted` drafts of the last [`Drafter::draft`] were right and `bonus` came after them.
-    /// `hidden` are the verified rows of `[old bonus, drafts..]`. Takes the state by value, so that a round cannot go
-    /// on without its commit.
+    /// Takes in a round whose outcome is not known yet, for every outcome that it may have. `hidden` are the verified
+    /// rows of `[old bonus, drafts..]`, `choices` `[1, K + 1]` the token that the target has after each. Returns
+    /// `[1, K + 1, H]`: what the next round's first draft comes from ([`Drafter::scores`]) if that many drafts are kept.
     ///
     /// # Errors
     /// As `absorb`.
-    fn commit(&self, target: &T, state: Self::State, hidden: &Hidden, kept: &[u32], bonus: u32) -> Result<Self::State>;
+    fn foresee(&self, target: &T, state: &mut Self::State, hidden: &Hidden, choices: &Array) -> Result<Array>;
+
+    /// Scores `[1, 1, V]` of the first draft that comes from one row of [`Drafter::foresee`], `[1, 1, H]`.
+    ///
+    /// # Errors
+    /// What MLX says.
+    fn scores(&self, target: &T, state: &Self::State, row: &Array) -> Result<Array>;
+
+    /// Ends the round of the last [`Drafter::foresee`]: its first `kept` drafts were right, and the target's choice came
+    /// after them. Takes the state by value, so that a round cannot go on without its commit.
+    ///
+    /// # Errors
+    /// A round that was not foreseen, and what MLX says.
+    fn commit(&self, state: Self::State, kept: usize) -> Result<Self::State>;
 
     /// Where a state stands now. Not between a draft and its commit.
     fn mark(&self, state: &Self::State) -> Self::Mark;

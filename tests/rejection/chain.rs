@@ -73,9 +73,15 @@ impl Target for Chain {
     }
 }
 
-/// Its state is the last token, `[1, 1]`.
+/// The last token, `[1, 1]`, and the choices of the round that waits for its commit, `[1, K + 1]`.
+#[derive(Default)]
+pub(super) struct Last {
+    token: Option<Array>,
+    foreseen: Option<Array>,
+}
+
 impl Drafter<Chain> for Chain {
-    type State = Option<Array>;
+    type State = Last;
     type Mark = Option<Array>;
 
     fn block_size(&self) -> usize {
@@ -83,12 +89,12 @@ impl Drafter<Chain> for Chain {
     }
 
     fn new_state(&self, _wiring: usize) -> Self::State {
-        None
+        Last::default()
     }
 
     fn absorb(&self, _: &Chain, state: &mut Self::State, tokens: &Array, hidden: &Hidden) -> models::Result<()> {
         assert_eq!(tokens.shape()[1], hidden.len());
-        *state = Some(
+        state.token = Some(
             tokens
                 .reshape(&[-1])?
                 .take_axis(Array::from_int(-1), 0)?
@@ -97,34 +103,64 @@ impl Drafter<Chain> for Chain {
         Ok(())
     }
 
-    fn draft(&self, _: &Chain, state: &mut Self::State, count: usize, pick: &mut Pick<'_>) -> models::Result<Array> {
-        let mut last = state.clone().expect("absorbed");
+    fn draft(
+        &self,
+        _: &Chain,
+        state: &mut Self::State,
+        count: usize,
+        first: Option<&Array>,
+        pick: &mut Pick<'_>,
+    ) -> models::Result<Array> {
+        let mut last = state.token.clone().expect("absorbed");
         let mut drafts = Vec::new();
         for i in 0..count {
-            last = pick(&self.after(&last), i)?;
+            last = match first {
+                Some(first) if i == 0 => first.clone(),
+                _ => pick(&self.after(&last), i)?,
+            };
             drafts.push(last.clone());
         }
         Ok(ops::concatenate(&drafts, 1)?)
     }
 
-    fn commit(&self, _: &Chain, _: Self::State, _: &Hidden, _: &[u32], bonus: u32) -> models::Result<Self::State> {
-        Ok(Some(Array::from_slice(&[bonus], &[1, 1])))
+    /// One-hot choices: a wrong row cannot go unnoticed.
+    fn foresee(&self, _: &Chain, state: &mut Self::State, hidden: &Hidden, choices: &Array) -> models::Result<Array> {
+        assert_eq!(choices.shape()[1], hidden.len());
+        state.foreseen = Some(choices.clone());
+        Ok(ops::eye::<f32>(self.tokens(), None, None)?.take_axis(choices, 0)?)
+    }
+
+    fn scores(&self, _: &Chain, _: &Self::State, row: &Array) -> models::Result<Array> {
+        Ok(self.after(&ops::indexing::argmax_axis(row, -1, false)?))
+    }
+
+    fn commit(&self, state: Self::State, kept: usize) -> models::Result<Self::State> {
+        let choices = state.foreseen.expect("foreseen");
+        let token = choices.take_axis(Array::from_slice(&[kept as i32], &[1]), 1)?;
+        Ok(Last {
+            token: Some(token),
+            foreseen: None,
+        })
     }
 
     fn mark(&self, state: &Self::State) -> Self::Mark {
-        state.clone()
+        state.token.clone()
     }
 
     fn back(&self, state: &mut Self::State, mark: &Self::Mark) {
-        state.clone_from(mark);
+        state.token.clone_from(mark);
+        state.foreseen = None;
     }
 
     fn fork(&self, _: &Self::State, mark: &Self::Mark) -> models::Result<Self::State> {
-        Ok(mark.clone())
+        Ok(Last {
+            token: mark.clone(),
+            foreseen: None,
+        })
     }
 
     fn arrays<'s>(&self, state: &'s Self::State) -> Vec<&'s Array> {
-        state.iter().collect()
+        state.token.iter().collect()
     }
 }
 

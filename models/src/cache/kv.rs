@@ -172,6 +172,34 @@ impl KvCache {
         })
     }
 
+    /// Moves the `count` rows from `from` on to `to`, and forgets what lies behind them.
+    ///
+    /// # Errors
+    /// Rows that are not held, and what MLX says.
+    pub fn pull(&mut self, from: i32, count: i32, to: i32) -> Result<()> {
+        if to < 0 || to > from || from + count > self.len {
+            return Err(Error::backend("keys and values are moved that are not there"));
+        }
+        if from != to {
+            let moved = |slab: Slab| {
+                let mut parts = Vec::with_capacity(slab.parts.len());
+                for part in slab.parts {
+                    let rows = slice(&part, 2, from, from + count)?;
+                    parts.push(slice_update(&part, &rows, 2, to)?);
+                }
+                Ok::<_, Error>(Slab {
+                    parts,
+                    packing: slab.packing,
+                })
+            };
+            if let Some((k, v)) = self.slabs.take() {
+                self.slabs = Some((moved(k)?, moved(v)?));
+            }
+        }
+        self.len = to + count;
+        Ok(())
+    }
+
     /// Forgets all rows from `len` on.
     pub fn trim(&mut self, len: i32) {
         self.len = self.len.min(len);

@@ -47,7 +47,7 @@ pub fn calibrate<T: Target, D: Drafter<T>>(target: &T, drafter: &D, most: usize)
             drafter.back(&mut state, &mark);
             drafter.absorb(target, &mut state, &token, &last)?;
             let mut pick = |logits: &Array, _| greedy(logits);
-            let drafted = drafter.draft(target, &mut state, drafts, &mut pick)?;
+            let drafted = drafter.draft(target, &mut state, drafts, None, &mut pick)?;
             read_ids(&drafted).map(drop)
         })
     };

@@ -33,6 +33,14 @@ pub fn attention(queries: &Array, keys: &Array, values: &Array, scale: f32) -> R
     })
 }
 
+/// As [`attention`], where row `i` sees the keys at which `seen` `[1, 1, L, S]` is true. Runs as it is, whatever that
+/// does to the last bit: for drafters.
+pub fn attention_where(queries: &Array, keys: &Array, values: &Array, scale: f32, seen: &Array) -> Result<Array> {
+    let mask = ScaledDotProductAttentionMask::Array(seen);
+    let out = scaled_dot_product_attention(queries, keys, values, scale, mask, None)?;
+    Ok(out.swap_axes(1, 2)?)
+}
+
 /// Rows `from..to` of the last `L` positions: keys behind a row are left out, not masked, when they can be.
 fn part(queries: &Array, keys: &Array, values: &Array, scale: f32, from: i32, to: i32) -> Result<Array> {
     let (rows, held) = (queries.shape()[2], keys.shape()[2]);

@@ -10,7 +10,7 @@ mod moe;
 mod rotation;
 pub mod rows;
 
-pub use attention::attention;
+pub use attention::{attention, attention_where};
 pub use conv::{causal_conv, conv_carried, conv_window};
 pub use gated_delta::{GatedDeltaInputs, STEP_MODE_ROWS, gated_delta};
 pub use linear::{Embedding, Linear, quantize};

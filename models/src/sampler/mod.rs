@@ -5,7 +5,10 @@
 //! it equals the target's own choice, so text does not depend on speculation at any temperature. The other way, drafts
 //! accepted by chance, is `rejection.rs`.
 
+mod ahead;
 mod rejection;
+
+pub use ahead::Proposal;
 
 use mlx_rs::{Array, Dtype, ops, random};
 
@@ -131,11 +134,15 @@ impl Sampler {
     /// # Errors
     /// What MLX says.
     pub fn choose(&self, logits: &Array, position: usize, counts: &Counts) -> Result<(Array, Array)> {
+        self.choose_at(logits, &Place::At(position), counts)
+    }
+
+    fn choose_at(&self, logits: &Array, place: &Place<'_>, counts: &Counts) -> Result<(Array, Array)> {
         let (scores, good) = self.scores(logits, counts)?;
         let id = if self.params.temperature == 0.0 {
             ops::indexing::argmax_axis(&scores, -1, true)?
         } else {
-            let noise = random::gumbel::<f32>(&[self.vocabulary][..], &key(self.params.seed, position, TARGET)?)?;
+            let noise = random::gumbel::<f32>(&[self.vocabulary][..], &place.key(self.params.seed, TARGET)?)?;
             ops::indexing::argmax_axis(self.filtered(&scores)?.add(noise)?, -1, true)?
         };
         Ok((cell(&id)?, cell(&good)?))
@@ -271,6 +278,26 @@ impl Sampler {
     }
 }
 
+/// Where a token stands.
+enum Place<'a> {
+    At(usize),
+    /// One of the positions from the first on, by an index that is not known yet, `[1]` i32.
+    OneOf(std::ops::Range<usize>, &'a Array),
+}
+
+impl Place<'_> {
+    fn key(&self, seed: u64, salt: u64) -> Result<Array> {
+        match self {
+            Place::At(position) => Ok(key(seed, *position, salt)),
+            Place::OneOf(positions, index) => {
+                let keys: Vec<u32> = positions.clone().flat_map(|p| words(seed, p, salt)).collect();
+                let keys = Array::from_slice(&keys, &[positions.len() as i32, 2]);
+                Ok(keys.take_axis(index, 0)?.reshape(&[2])?)
+            }
+        }
+    }
+}
+
 /// A number or a truth as `[1, 1]` u32.
 fn cell(a: &Array) -> Result<Array> {
     Ok(a.as_dtype(Dtype::Uint32)?.reshape(&[1, 1])?)
@@ -280,9 +307,13 @@ fn cell(a: &Array) -> Result<Array> {
 const TARGET: u64 = 0;
 
 /// The generator's key for a position and a use of noise there.
-fn key(seed: u64, position: usize, salt: u64) -> Result<Array> {
+fn key(seed: u64, position: usize, salt: u64) -> Array {
+    Array::from_slice(&words(seed, position, salt), &[2])
+}
+
+fn words(seed: u64, position: usize, salt: u64) -> [u32; 2] {
     let z = mixed(seed, position, salt);
-    Ok(Array::from_slice(&[(z >> 32) as u32, z as u32], &[2]))
+    [(z >> 32) as u32, z as u32]
 }
 
 /// Seed, position and salt in one word (SplitMix64's finaliser).

@@ -12,7 +12,7 @@
 
 use mlx_rs::{Array, Dtype, ops, random};
 
-use super::{Counts, Sampler, cell, key};
+use super::{Counts, Place, Sampler, cell, key};
 use crate::Result;
 use crate::engine::Acceptance;
 use crate::nn::{scalar, slice};
@@ -39,9 +39,13 @@ impl Sampler {
     /// # Errors
     /// What MLX says.
     pub fn propose(&self, logits: &Array, position: usize, counts: &Counts) -> Result<(Array, Array)> {
+        self.propose_at(logits, &Place::At(position), counts)
+    }
+
+    pub(super) fn propose_at(&self, logits: &Array, place: &Place<'_>, counts: &Counts) -> Result<(Array, Array)> {
         let (scores, good) = self.scores(logits, counts)?;
         let log_q = self.log_distribution(&scores)?;
-        let id = self.draw(&log_q, position, DRAFT)?;
+        let id = self.draw(&log_q, place, DRAFT)?;
         // A drafter whose scores are no distribution still names a token. Taken as certain, it is judged rightly.
         let certain = ops::select(self.is(&id)?, scalar(0.0, Dtype::Float32)?, nothing()?)?;
         Ok((id, ops::select(good, log_q, certain)?))
@@ -97,7 +101,7 @@ impl Sampler {
         //    leave out is never kept, not even by u = 0: -inf is not below -inf.
         let id = draft.reshape(&[1])?;
         let ratio = log_p.take_axis(&id, 0)?.subtract(log_q.take_axis(&id, 0)?)?;
-        let u = random::uniform::<_, f32>(0.0, 1.0, &[1][..], &key(self.params.seed, position, ACCEPT)?)?;
+        let u = random::uniform::<_, f32>(0.0, 1.0, &[1][..], &key(self.params.seed, position, ACCEPT))?;
         let kept = u.log()?.lt(&ratio)?;
 
         // 2. The residual: ln(p - q) = ln p + ln(1 - q / p) where p > q. Elsewhere the difference may be NaN and is not
@@ -110,7 +114,7 @@ impl Sampler {
         let is_left = residual.max_axis(-1, true)?.gt(nothing()?)?;
         let weights = ops::select(is_left, residual, log_p)?;
         let weights = ops::select(self.is(draft)?, nothing()?, weights)?;
-        let other = self.draw(&weights, position, RESIDUAL)?;
+        let other = self.draw(&weights, &Place::At(position), RESIDUAL)?;
 
         Ok((ops::select(kept, draft, other)?, cell(&good)?))
     }
@@ -122,8 +126,8 @@ impl Sampler {
     }
 
     /// Draws from log-weights `[V]` of any sum, by the largest with Gumbel noise: the id, `[1, 1]`.
-    fn draw(&self, log_weights: &Array, position: usize, salt: u64) -> Result<Array> {
-        let noise = random::gumbel::<f32>(&[self.vocabulary][..], &key(self.params.seed, position, salt)?)?;
+    fn draw(&self, log_weights: &Array, place: &Place<'_>, salt: u64) -> Result<Array> {
+        let noise = random::gumbel::<f32>(&[self.vocabulary][..], &place.key(self.params.seed, salt)?)?;
         // The generator's zero would be noise of -inf, and could let a token of weight 0 win.
         let noise = ops::maximum(noise, scalar(-1e30, Dtype::Float32)?)?;
         cell(&ops::indexing::argmax_axis(log_weights.add(noise)?, -1, true)?)

@@ -6,7 +6,7 @@ use mlx_rs::{Array, Dtype, ops};
 use super::attention::Band;
 use super::config::{AttentionShape, Config, LayerConfig, LogScaling, MtpConfig};
 use super::head;
-use super::layer::Layer;
+use super::layer::{ConvWindows, Layer};
 use super::target::Target;
 use super::weights::{self, Layout};
 use super::wiring::{NAMES, WIRINGS, Wiring};
@@ -47,6 +47,16 @@ pub struct State {
     last: Vec<Option<Array>>,
     /// The caches before the drafts of this round.
     before: Option<Snapshot>,
+    /// The round that waits for its commit: its rows, and what each block that read them has of them.
+    foreseen: Option<(i32, Vec<Grown>)>,
+}
+
+/// What a pass over new rows left of one block.
+#[derive(Debug)]
+struct Grown {
+    /// Its outputs, `[1, n, H]`; a block further on may have fewer rows than the pass.
+    out: Array,
+    windows: ConvWindows,
 }
 
 impl State {
@@ -112,8 +122,8 @@ impl Drafter {
         self.blocks[block].shape.sliding
     }
 
-    /// Runs block `j` over tokens `[1, n]` and hidden states `[1, n, H]`: `[1, n, H]`.
-    fn run(&self, target: &Target, state: &mut State, j: usize, tokens: &Array, hidden: &Array) -> Result<Array> {
+    /// Runs block `j` over tokens `[1, n]` and hidden states `[1, n, H]`.
+    fn run(&self, target: &Target, state: &mut State, j: usize, tokens: &Array, hidden: &Array) -> Result<Grown> {
         let embedded = if state.wiring.embed_normed {
             target.embed_normed(tokens)?
         } else {
@@ -131,25 +141,51 @@ impl Drafter {
         }
     }
 
-    /// Takes verified pairs into every block that reads the sequence. Block `j` reads the same tokens as block 0, but
-    /// with the hidden states of one place earlier for each block before it: the last of the previous call, then all
-    /// but the last of this one.
-    fn advance(&self, target: &Target, state: &mut State, tokens: &Array, hidden: &Array) -> Result<()> {
+    /// Runs pairs through every block that reads the sequence. Block `j` reads the same tokens as block 0, but with the
+    /// hidden states of one place earlier for each block before it: the last of the previous call, then all but the last
+    /// of this one. What stays of it is for [`Drafter::settle`] to say.
+    fn advance(&self, target: &Target, state: &mut State, tokens: &Array, hidden: &Hidden) -> Result<Vec<Grown>> {
         let depths = if state.wiring.every_depth { self.blocks.len() } else { 1 };
-        let mut input = hidden.clone();
+        let mut input = if state.wiring.hidden_normed {
+            target.normed(&hidden.0)?
+        } else {
+            hidden.0.clone()
+        };
+        let mut grown = Vec::new();
         for j in 0..depths {
             let n = input.shape()[1];
-            let out = self.run(target, state, j, &last_columns(tokens, n)?, &input)?;
-            // A copy: the view would hold every row's output for as long as a mark does.
-            let before = state.last[j].replace(slice(&out, 1, n - 1, n)?.contiguous()?);
-            let earlier = slice(&out, 1, 0, n - 1)?;
-            input = match before {
-                Some(before) => ops::concatenate(&[before, earlier], 1)?,
+            let block = self.run(target, state, j, &last_columns(tokens, n)?, &input)?;
+            let earlier = slice(&block.out, 1, 0, n - 1)?;
+            grown.push(block);
+            input = match &state.last[j] {
+                Some(before) => ops::concatenate(&[before, &earlier], 1)?,
                 // At the very start the next block has one pair less.
                 None if n == 1 => break,
                 None => earlier,
             };
         }
+        state.cache.len += tokens.shape()[1];
+        Ok(grown)
+    }
+
+    /// Keeps of a pass all but the last `dropped` rows.
+    fn settle(&self, state: &mut State, grown: &[Grown], dropped: i32) -> Result<()> {
+        for (j, block) in grown.iter().enumerate() {
+            let (n, cache) = (block.out.shape()[1], &mut state.cache.layers[j]);
+            // None of them may be this block's, which has fewer at the very start.
+            let kept = (n - dropped).max(0);
+            cache.kv.trim(cache.kv.len() - (n - kept));
+            if kept == 0 {
+                cache.state.clear();
+                continue;
+            }
+            if dropped > 0 {
+                cache.state = self.blocks[j].layer.states(&block.windows, kept)?;
+            }
+            // A copy: the view would hold every row's output for as long as a mark does.
+            state.last[j] = Some(slice(&block.out, 1, kept - 1, kept)?.contiguous()?);
+        }
+        state.cache.len -= dropped;
         Ok(())
     }
 }
@@ -170,12 +206,13 @@ impl Block {
     }
 
     /// Token vectors and hidden states `[1, n, H]` to `[1, n, H]`.
-    fn forward(&self, embedded: &Array, hidden: &Array, cache: &mut LayerCache) -> Result<Array> {
+    fn forward(&self, embedded: &Array, hidden: &Array, cache: &mut LayerCache) -> Result<Grown> {
         let h = rms_norm(hidden, Some(&self.hidden_norm), self.eps)?;
         let e = rms_norm(embedded, Some(&self.embed_norm), self.eps)?;
         let x = self.input_proj.forward(&ops::concatenate(&[h, e], -1)?)?; // hidden first
         let band = Band::new(cache.kv.len(), x.shape()[1], self.shape, self.log_scaling, x.dtype())?;
-        Ok(self.layer.forward(&x, cache, &band)?.0)
+        let (out, windows) = self.layer.forward(&x, cache, &band)?;
+        Ok(Grown { out, windows })
     }
 }
 
@@ -197,31 +234,36 @@ impl family::Drafter<Target> for Drafter {
             cache: Cache::new(self.blocks.len()),
             last: vec![None; self.blocks.len()],
             before: None,
+            foreseen: None,
         }
     }
 
     fn absorb(&self, target: &Target, state: &mut State, tokens: &Array, hidden: &Hidden) -> Result<()> {
-        let hidden = if state.wiring.hidden_normed {
-            target.normed(&hidden.0)?
-        } else {
-            hidden.0.clone()
-        };
-        self.advance(target, state, tokens, &hidden)?;
-        state.cache.len += tokens.shape()[1];
-        Ok(())
+        let grown = self.advance(target, state, tokens, hidden)?;
+        self.settle(state, &grown, 0)
     }
 
-    fn draft(&self, target: &Target, state: &mut State, count: usize, pick: &mut Pick<'_>) -> Result<Array> {
+    fn draft(
+        &self,
+        target: &Target,
+        state: &mut State,
+        count: usize,
+        first: Option<&Array>,
+        pick: &mut Pick<'_>,
+    ) -> Result<Array> {
         let (wiring, deepest) = (state.wiring, self.blocks.len() - 1);
         let mut out = (state.last.first().cloned().flatten())
             .ok_or_else(|| Error::backend("drafting before the first verified pair"))?;
         state.before = Some(state.cache.snapshot());
-        let mut drafts = vec![pick(&Self::readout(target, wiring, &out)?, 0)?];
+        let mut drafts = vec![match first {
+            Some(first) => first.clone(),
+            None => pick(&Self::readout(target, wiring, &out)?, 0)?,
+        }];
         for i in 1..count {
             if !wiring.every_depth {
                 // Block 0 also makes the draft after the one that the verified pairs gave.
                 let j = (i - 1).min(deepest);
-                out = self.run(target, state, j, &drafts[i - 1], &out)?;
+                out = self.run(target, state, j, &drafts[i - 1], &out)?.out;
             } else if i <= deepest {
                 // Block `i` has yet to read the last `i` places, whose tokens are the drafts so far.
                 let input = match &state.last[i - 1] {
@@ -229,11 +271,11 @@ impl family::Drafter<Target> for Drafter {
                     _ => out,
                 };
                 let tokens = last_columns(&ops::concatenate(&drafts, 1)?, input.shape()[1])?;
-                out = self.run(target, state, i, &tokens, &input)?;
+                out = self.run(target, state, i, &tokens, &input)?.out;
             } else {
                 let n = out.shape()[1];
                 let input = slice(&out, 1, n - 1, n)?;
-                out = self.run(target, state, deepest, &drafts[i - 1], &input)?;
+                out = self.run(target, state, deepest, &drafts[i - 1], &input)?.out;
             }
             let n = out.shape()[1];
             drafts.push(pick(&Self::readout(target, wiring, &slice(&out, 1, n - 1, n)?)?, i)?);
@@ -241,15 +283,29 @@ impl family::Drafter<Target> for Drafter {
         Ok(ops::concatenate(&drafts, 1)?)
     }
 
-    /// Drafting leaves no trace: every block goes back, then reads what was accepted with the target's hidden states.
-    fn commit(&self, target: &Target, mut state: State, hidden: &Hidden, kept: &[u32], bonus: u32) -> Result<State> {
+    /// Drafting leaves no trace: every block goes back, then reads the round with the target's hidden states. A row sees
+    /// those before it only, so rows that are dropped later change nothing for those that stay.
+    fn foresee(&self, target: &Target, state: &mut State, hidden: &Hidden, choices: &Array) -> Result<Array> {
         if let Some(before) = state.before.take() {
             state.cache.restore(&before);
         }
-        let tokens: Vec<u32> = kept.iter().copied().chain([bonus]).collect();
-        let n = tokens.len() as i32;
-        let tokens = Array::from_slice(&tokens, &[1, n]);
-        self.absorb(target, &mut state, &tokens, &hidden.rows(0, n)?)?;
+        let grown = self.advance(target, state, choices, hidden)?;
+        let rows =
+            (grown.first().map(|block| block.out.clone())).ok_or_else(|| Error::backend("a head without blocks"))?;
+        state.foreseen = Some((choices.shape()[1], grown));
+        Ok(rows)
+    }
+
+    fn scores(&self, target: &Target, state: &State, row: &Array) -> Result<Array> {
+        Self::readout(target, state.wiring, row)
+    }
+
+    fn commit(&self, mut state: State, kept: usize) -> Result<State> {
+        let (rows, grown) = state
+            .foreseen
+            .take()
+            .ok_or_else(|| Error::backend("committing a round that was not foreseen"))?;
+        self.settle(&mut state, &grown, rows - 1 - kept as i32)?;
         Ok(state)
     }
 
@@ -261,6 +317,7 @@ impl family::Drafter<Target> for Drafter {
         state.cache.restore(snapshot);
         state.last.clone_from(last);
         state.before = None;
+        state.foreseen = None;
     }
 
     fn fork(&self, state: &State, mark: &Self::Mark) -> Result<State> {
@@ -269,13 +326,23 @@ impl family::Drafter<Target> for Drafter {
             cache: state.cache.copy(i32::MAX)?,
             last: Vec::new(),
             before: None,
+            foreseen: None,
         };
         self.back(&mut fork, mark);
         Ok(fork)
     }
 
     fn arrays<'s>(&self, state: &'s State) -> Vec<&'s Array> {
-        state.cache.arrays().chain(state.last.iter().flatten()).collect()
+        let rows = state
+            .foreseen
+            .iter()
+            .flat_map(|(_, grown)| grown.iter().map(|block| &block.out));
+        state
+            .cache
+            .arrays()
+            .chain(state.last.iter().flatten())
+            .chain(rows)
+            .collect()
     }
 }
 

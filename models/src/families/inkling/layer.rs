@@ -59,6 +59,11 @@ impl Layer {
         })
     }
 
+    /// The carried states after the first `rows` of the pass that made the windows.
+    pub(super) fn states(&self, windows: &ConvWindows, rows: i32) -> Result<Vec<Array>> {
+        windows.states(rows, self.kernel)
+    }
+
     /// `x` `[1, L, H]` to `[1, L, H]`.
     pub(super) fn forward(&self, x: &Array, cache: &mut LayerCache, band: &Band) -> Result<(Array, ConvWindows)> {
         // 1. Attention, convolved, added.

@@ -5,7 +5,7 @@ use mlx_rs::{Array, Dtype, ops};
 
 use super::config::{Config, LayerKind};
 use super::head;
-use super::layer::Layer;
+use super::layer::{Layer, Sight};
 use super::target::Target;
 use crate::cache::{Cache, Snapshot};
 use crate::checkpoint::{Checkpoint, Fields};
@@ -33,6 +33,8 @@ pub struct State {
     seed: Option<Array>,
     /// Draft steps run since the last commit.
     appended: usize,
+    /// The round that waits for its commit: a row for each number of drafts that may be kept, `[1, K + 1, H]`.
+    foreseen: Option<Array>,
 }
 
 impl State {
@@ -89,12 +91,19 @@ impl Drafter {
     }
 
     /// Tokens `[1, n]` and hidden states `[1, n, H]` to outputs `[1, n, H]`, final norm included.
-    fn run(&self, target: &Target, cache: &mut Cache, tokens: &Array, hidden: &Array) -> Result<Array> {
+    fn run(
+        &self,
+        target: &Target,
+        cache: &mut Cache,
+        tokens: &Array,
+        hidden: &Array,
+        sight: Option<&Sight>,
+    ) -> Result<Array> {
         let e = rms_norm(&target.embed(tokens)?, Some(&self.pre_fc_norm_embedding), self.eps)?;
         let h = rms_norm(hidden, Some(&self.pre_fc_norm_hidden), self.eps)?;
         let mut x = self.fc.forward(&ops::concatenate(&[e, h], -1)?)?; // embedding first
         for (layer, cache) in self.layers.iter().zip(&mut cache.layers) {
-            x = layer.forward(&x, cache)?.0;
+            x = layer.forward_as(&x, cache, sight)?.0;
         }
         cache.len += tokens.shape()[1];
         rms_norm(&x, Some(&self.norm), self.eps)
@@ -114,11 +123,12 @@ impl family::Drafter<Target> for Drafter {
             cache: Cache::new(self.layers.len()),
             seed: None,
             appended: 0,
+            foreseen: None,
         }
     }
 
     fn absorb(&self, target: &Target, state: &mut State, tokens: &Array, hidden: &Hidden) -> Result<()> {
-        let out = self.run(target, &mut state.cache, tokens, &hidden.0)?;
+        let out = self.run(target, &mut state.cache, tokens, &hidden.0, None)?;
         let n = out.shape()[1];
         // A copy: the view would hold every row's output for as long as a mark does.
         state.seed = Some(crate::nn::slice(&out, 1, n - 1, n)?.contiguous()?);
@@ -126,33 +136,76 @@ impl family::Drafter<Target> for Drafter {
         Ok(())
     }
 
-    fn draft(&self, target: &Target, state: &mut State, count: usize, pick: &mut Pick<'_>) -> Result<Array> {
+    fn draft(
+        &self,
+        target: &Target,
+        state: &mut State,
+        count: usize,
+        first: Option<&Array>,
+        pick: &mut Pick<'_>,
+    ) -> Result<Array> {
         let mut h = state
             .seed
             .clone()
             .ok_or_else(|| Error::backend("drafting before the first verified pair"))?;
-        let mut drafts = vec![pick(&target.logits(&Hidden(h.clone()))?, 0)?];
+        let mut drafts = vec![match first {
+            Some(first) => first.clone(),
+            None => pick(&self.scores(target, state, &h)?, 0)?,
+        }];
         for i in 1..count {
-            h = self.run(target, &mut state.cache, &drafts[i - 1], &h)?;
+            h = self.run(target, &mut state.cache, &drafts[i - 1], &h, None)?;
             state.appended += 1;
-            drafts.push(pick(&target.logits(&Hidden(h.clone()))?, i)?);
+            drafts.push(pick(&self.scores(target, state, &h)?, i)?);
         }
         Ok(ops::concatenate(&drafts, 1)?)
     }
 
-    /// Drafts that were right keep the entries the draft steps made; later ones are dropped, and what the steps did not
-    /// reach is run with the target's hidden states.
-    fn commit(&self, target: &Target, mut state: State, hidden: &Hidden, kept: &[u32], bonus: u32) -> Result<State> {
-        let keep = kept.len().min(state.appended);
-        let len = state.cache.len - (state.appended - keep) as i32;
+    /// Drafts that are right keep the entries the draft steps made, and only the pair behind them is run with the target's
+    /// hidden state: row `i` is that pair after `i` right drafts, and sees `i` of those entries. The last draft has no
+    /// entry of its own; its pair is row `K - 1`, which row `K` sees too.
+    fn foresee(&self, target: &Target, state: &mut State, hidden: &Hidden, choices: &Array) -> Result<Array> {
+        let (rows, steps) = (choices.shape()[1], state.appended as i32);
+        let offset = state.cache.len - steps;
+        let before = ops::ones::<bool>(&[rows, offset])?;
+        let near: Vec<bool> = (0..rows)
+            .flat_map(|i| {
+                let entries = (0..steps).map(move |j| j < i);
+                let own = (0..rows).map(move |j| j == i || (i == rows - 1 && j == steps));
+                entries.chain(own)
+            })
+            .collect();
+        let near = Array::from_slice(&near, &[rows, steps + rows]);
+        let seen = ops::concatenate(&[before, near], 1)?.reshape(&[1, 1, rows, offset + steps + rows])?;
+        let out = self.run(
+            target,
+            &mut state.cache,
+            choices,
+            &hidden.0,
+            Some(&Sight { offset, seen }),
+        )?;
+        state.foreseen = Some(out.clone());
+        Ok(out)
+    }
+
+    fn scores(&self, target: &Target, _state: &State, row: &Array) -> Result<Array> {
+        target.logits(&Hidden(row.clone()))
+    }
+
+    fn commit(&self, mut state: State, kept: usize) -> Result<State> {
+        let out = state
+            .foreseen
+            .take()
+            .ok_or_else(|| Error::backend("committing a round that was not foreseen"))?;
+        let (kept, rows, steps) = (kept as i32, out.shape()[1], state.appended as i32);
+        let first = state.cache.len - rows; // where the foreseen rows begin
+        let from = kept.min(steps); // entries of draft steps that stay, and the first row that does
         for layer in &mut state.cache.layers {
-            layer.kv.trim(len);
+            layer.kv.pull(first + from, kept - from + 1, first - steps + from)?;
         }
-        state.cache.len = len;
-        let tokens: Vec<u32> = kept[keep..].iter().copied().chain([bonus]).collect();
-        let tokens = Array::from_slice(&tokens, &[1, tokens.len() as i32]);
-        let rows = hidden.rows(keep as i32, kept.len() as i32 + 1)?;
-        self.absorb(target, &mut state, &tokens, &rows)?;
+        state.cache.len = first - steps + kept + 1;
+        // A copy: the view would hold every row's output for as long as a mark does.
+        state.seed = Some(crate::nn::slice(&out, 1, kept, kept + 1)?.contiguous()?);
+        state.appended = 0;
         Ok(state)
     }
 
@@ -164,6 +217,7 @@ impl family::Drafter<Target> for Drafter {
         state.cache.restore(snapshot);
         state.seed.clone_from(seed);
         state.appended = 0;
+        state.foreseen = None;
     }
 
     fn fork(&self, state: &State, mark: &Self::Mark) -> Result<State> {
@@ -171,13 +225,15 @@ impl family::Drafter<Target> for Drafter {
             cache: state.cache.copy(mark.0.len())?,
             seed: None,
             appended: 0,
+            foreseen: None,
         };
         self.back(&mut fork, mark);
         Ok(fork)
     }
 
     fn arrays<'s>(&self, state: &'s State) -> Vec<&'s Array> {
-        state.cache.arrays().chain(&state.seed).collect()
+        let rows = state.seed.iter().chain(&state.foreseen);
+        state.cache.arrays().chain(rows).collect()
     }
 }
 

@@ -51,9 +51,19 @@ impl Layer {
 
     /// `x` `[1, L, H]` to `[1, L, H]`; a gated delta layer also returns its capture.
     pub(super) fn forward(&self, x: &Array, cache: &mut LayerCache) -> Result<(Array, Option<DeltaCapture>)> {
+        self.forward_as(x, cache, None)
+    }
+
+    /// As `forward`, with a say in who sees whom for a layer of attention.
+    pub(super) fn forward_as(
+        &self,
+        x: &Array,
+        cache: &mut LayerCache,
+        sight: Option<&Sight>,
+    ) -> Result<(Array, Option<DeltaCapture>)> {
         let h = rms_norm(x, Some(&self.input_layernorm), self.eps)?;
         let (mixed, capture) = match &self.mixer {
-            Mixer::Full(attention) => (attention.forward(&h, cache)?, None),
+            Mixer::Full(attention) => (attention.forward(&h, cache, sight)?, None),
             Mixer::Linear(delta) => {
                 let (out, capture) = delta.forward(&h, cache)?;
                 (out, Some(capture))
@@ -63,6 +73,15 @@ impl Layer {
         let h = rms_norm(&x, Some(&self.post_attention_layernorm), self.eps)?;
         Ok((x.add(self.mlp.forward(&h)?)?, capture))
     }
+}
+
+/// Rows that are not simply one after the other.
+#[derive(Debug)]
+pub(super) struct Sight {
+    /// Position of the first row.
+    pub(super) offset: i32,
+    /// The keys that each row sees, `[1, 1, L, S]`.
+    pub(super) seen: Array,
 }
 
 /// Softmax attention with normalised queries and keys, partial rotation and an output gate.
@@ -102,7 +121,7 @@ impl Attention {
         })
     }
 
-    fn forward(&self, x: &Array, cache: &mut LayerCache) -> Result<Array> {
+    fn forward(&self, x: &Array, cache: &mut LayerCache, sight: Option<&Sight>) -> Result<Array> {
         let (rows, d) = (x.shape()[1], self.head_dim);
         // 1. Each head's projection holds D query rows, then D gate rows.
         let qg = self.q_proj.forward(x)?.reshape(&[1, rows, self.heads, 2 * d])?;
@@ -110,16 +129,20 @@ impl Attention {
         let k = self.k_proj.forward(x)?.reshape(&[1, rows, self.kv_heads, d])?;
         let v = self.v_proj.forward(x)?.reshape(&[1, rows, self.kv_heads, d])?;
         // 2. Norm, then [1, heads, L, D]; 3. rotate.
-        let offset = cache.kv.len();
+        let offset = sight.map_or_else(|| cache.kv.len(), |s| s.offset);
         let place = |a: &Array, norm: &Array| -> Result<Array> {
             let a = rms_norm(a, Some(norm), self.eps)?;
             nn::rotate(&a, self.rope_dims, self.rope_theta, offset)
         };
         let q = place(&slice(&qg, 3, 0, d)?, &self.q_norm)?;
         let k = place(&k, &self.k_norm)?;
-        // 4. Attend to everything held.
+        // 4. Attend to everything held, or to what is to be seen of it.
         let (keys, values) = cache.kv.append(&k, &v.swap_axes(1, 2)?)?;
-        let out = nn::attention(&q, &keys, &values, (d as f32).powf(-0.5))?;
+        let scale = (d as f32).powf(-0.5);
+        let out = match sight {
+            None => nn::attention(&q, &keys, &values, scale)?,
+            Some(sight) => nn::attention_where(&q, &keys, &values, scale, &sight.seen)?,
+        };
         // 5. Gate and project.
         let out = out.reshape(&[1, rows, self.heads * d])?;
         self.o_proj.forward(&out.multiply(ops::sigmoid(&gate)?)?)

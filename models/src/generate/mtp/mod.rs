@@ -1,13 +1,17 @@
 //! Speculative decoding: draft, verify, rewind, commit.
 //!
-//! A round is queued as one graph: the draft chain, which never leaves the device, the verify pass and the target's
-//! choices. Reading drafts and choices together is the round's only wait. The next round is queued before this one's
-//! tokens are handed out. Where drafts do not pay, rounds are plain steps, queued as in plain decoding.
+//! A round is queued at once: the draft chain, which never leaves the device, the verify pass, the target's choices, which
+//! drafts they keep, and the next round's first draft. Reading drafts and choices together is the round's only wait; the
+//! first draft is queued behind what is read, so that the device has work while the host prepares the next round. That
+//! round is queued before this one's tokens are handed out. Where drafts do not pay, rounds are plain steps, queued as in
+//! plain decoding.
 
 mod pace;
 mod parked;
 
 pub use pace::Depth;
+
+use std::rc::Rc;
 
 use mlx_rs::{Array, ops, transforms};
 
@@ -18,7 +22,8 @@ use super::{Decoder, Limits, Round, accept, read_ids};
 use crate::cache::Cache;
 use crate::engine::Acceptance;
 use crate::family::{Drafter, Hidden, Target, Verified};
-use crate::sampler::{Counts, Sampler};
+use crate::nn::rows::{self, RowPolicy};
+use crate::sampler::{Counts, Proposal, Sampler};
 use crate::{Error, Result};
 
 /// MTP decoding.
@@ -40,6 +45,10 @@ pub struct Mtp<'a, T: Target, D: Drafter<T>> {
     position: usize,
     given: usize,
     next: Next<T::Capture>,
+    /// The first draft of the round to come, made behind the one before it.
+    first: Option<Proposal>,
+    /// How the drafter runs: as it is on every device, since drafts are checked.
+    at_once: Rc<RowPolicy>,
 }
 
 /// What is queued.
@@ -101,54 +110,75 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             position: prompt.len() + 1,
             given: 0,
             next: Next::First(first),
+            first: None,
+            at_once: Rc::new(RowPolicy::native()),
         })
     }
 
     /// Queues the round after `bonus` `[1, 1]`. A round never drafts more than may still be given out.
     fn queue(&mut self, bonus: &Array) -> Result<()> {
         let remaining = self.limits.max_tokens.saturating_sub(self.given);
+        let first = self.first.take();
         self.next = match self.pace.depth().min(remaining) {
             _ if remaining == 0 => Next::Nothing,
             0 => Next::Plain(Box::new(self.step(bonus, self.position, &self.counts.clone())?)),
-            drafts => Next::Round(Box::new(self.speculate(bonus, drafts)?)),
+            drafts => Next::Round(Box::new(self.speculate(bonus, drafts, first)?)),
         };
         Ok(())
     }
 
-    /// Queues draft and verify.
-    fn speculate(&mut self, bonus: &Array, drafts: usize) -> Result<Pending<T::Capture>> {
+    /// Queues draft and verify, and the draft behind them. `first` is the first draft where it is made already.
+    fn speculate(&mut self, bonus: &Array, drafts: usize, first: Option<Proposal>) -> Result<Pending<T::Capture>> {
         self.catch_up()?;
         let state = self
             .state
             .as_mut()
             .ok_or_else(|| Error::backend("drafting after a failed round"))?;
-        let (sampler, position) = (self.sampler, self.position);
+        let (target, drafter, sampler) = (self.target, self.drafter, self.sampler);
+        let (position, rule) = (self.position, self.accept);
         let mut history = self.counts.clone();
         // What each draft was drawn from, where acceptance asks for it.
         let mut proposals = Vec::new();
-        let by_chance = self.accept == Acceptance::Rejection;
-        let proposed = self.drafter.draft(self.target, state, drafts, &mut |logits, i| {
-            let id = if by_chance {
-                let (id, log_q) = sampler.propose(logits, position + i, &history)?;
-                proposals.push(log_q);
-                id
-            } else {
-                sampler.choose(logits, position + i, &history)?.0
-            };
-            history = sampler.add(&history, &id)?;
+        let mut note = |proposal: Proposal| {
+            history = sampler.add(&history, &proposal.id)?;
+            proposals.extend(proposal.log_q);
+            Ok::<_, Error>((proposal.id, history.clone()))
+        };
+        let (mut first_id, mut counts) = (None, self.counts.clone());
+        if let Some(first) = first {
+            let (id, history) = note(first)?;
+            (first_id, counts) = (Some(id), history);
+        }
+        let drafting = rows::install(self.at_once.clone());
+        let proposed = drafter.draft(target, state, drafts, first_id.as_ref(), &mut |logits, i| {
+            let (id, history) = note(sampler.draft(rule, logits, position + i, &counts)?)?;
+            counts = history;
             Ok(id)
         })?;
+        drop(drafting);
+        // The device drafts while the pass is put together.
+        transforms::async_eval([&proposed])?;
         let block = ops::concatenate(&[bonus, &proposed], 1)?;
         let verified = self.target.verify(&block, &mut self.cache)?;
         let logits = self.target.logits(&verified.hidden)?;
-        let (choices, flags) = if by_chance {
+        let (choices, flags) = if rule == Acceptance::Rejection {
             sampler.judge_rows(&logits, position, &proposed, &proposals, &self.counts)?
         } else {
             sampler.choose_rows(&logits, position, Some(&proposed), &self.counts)?
         };
-        let packed = ops::concatenate(&[proposed, choices, flags], 1)?;
-        let extra = self.drafter.arrays(state);
-        transforms::async_eval(std::iter::once(&packed).chain(self.cache.arrays()).chain(extra))?;
+        let packed = ops::concatenate(&[&proposed, &choices, &flags], 1)?;
+        transforms::async_eval(std::iter::once(&packed).chain(self.cache.arrays()))?;
+
+        // Behind what is read: whichever drafts were right, the drafter has seen them, and the next draft is made.
+        let drafting = rows::install(self.at_once.clone());
+        let outcomes = drafter.foresee(target, state, &verified.hidden, &choices)?;
+        let kept = Sampler::kept(&proposed, &choices)?;
+        let scores = drafter.scores(target, state, &outcomes.take_axis(&kept, 1)?)?;
+        let ahead = sampler.draft_behind(rule, &scores, position, &choices, &kept, &self.counts)?;
+        drop(drafting);
+        let arrays = drafter.arrays(state).into_iter().chain(&ahead.log_q);
+        transforms::async_eval(arrays.chain([&ahead.id]))?;
+        self.first = Some(ahead);
         Ok(Pending {
             verified,
             drafts,
@@ -200,14 +230,11 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         }
         let keep = verdict.tokens.len();
         self.target.rewind(&mut self.cache, &pending.verified, keep)?;
-        let Some((&bonus, kept)) = verdict.tokens.split_last() else {
+        let Some(&bonus) = verdict.tokens.last() else {
             return Err(Error::backend("a round without tokens"));
         };
         let state = self.state.take().ok_or_else(|| Error::backend("committing twice"))?;
-        self.state = Some(
-            self.drafter
-                .commit(self.target, state, &pending.verified.hidden, kept, bonus)?,
-        );
+        self.state = Some(self.drafter.commit(state, keep - 1)?);
         self.given += keep;
         self.position += keep;
         // Where the text ends, drafts behind the end were neither right nor wrong.

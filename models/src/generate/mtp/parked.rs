@@ -6,6 +6,7 @@ use super::{Mtp, Next};
 use crate::cache::Snapshot;
 use crate::family::{Drafter, Hidden, Target};
 use crate::generate::{Round, read_ids};
+use crate::nn::rows;
 use crate::sampler::Counts;
 use crate::{Error, Result};
 
@@ -65,6 +66,7 @@ impl<T: Target, D: Drafter<T>> Mtp<'_, T, D> {
             .state
             .as_mut()
             .ok_or_else(|| Error::backend("feeding the drafter after a failed round"))?;
+        let _drafting = rows::install(self.at_once.clone());
         self.drafter.absorb(self.target, state, &tokens, &hidden)
     }
 
