@@ -1,6 +1,6 @@
 //! Versions of messages, and replies that go on.
 
-use app::ipc::{ChatConfig, Message, MessageStatus, RoundText, TurnEvent, TurnOptions};
+use app::ipc::{ChatConfig, Message, MessageStatus, Provenance, RoundText, TurnEvent, TurnOptions};
 
 use super::{App, Heard, QUESTION, STORY, greedy};
 
@@ -60,7 +60,7 @@ async fn a_reply_that_broke_off_becomes_what_it_would_have_become() {
         whole.content,
         "what is heard adds up"
     );
-    let rounds = app.state.store.message_rounds(cut.id).await.unwrap();
+    let rounds = app.state.store.message_origin(cut.id).await.unwrap().rounds;
     let sum = |part: fn(&RoundText) -> u32| rounds.iter().map(part).sum::<u32>();
     let length = u32::try_from(whole.content.encode_utf16().count()).unwrap();
     assert!(
@@ -119,7 +119,7 @@ async fn a_complete_reply_and_one_of_another_model_do_not_go_on() {
             answer: cut.content.len(),
             reasoning: 0,
         }),
-        rounds: Vec::new(),
+        origin: Provenance::default(),
     };
     app.state.store.finish_turn(cut.id, &ending).await.unwrap();
     let refused = turns
