@@ -100,12 +100,13 @@ impl Recorder {
     }
 
     /// Takes texts that became visible, cut by token.
-    pub(super) fn show(&mut self, pieces: &[Piece], mut reasoning: &str, mut answer: &str) {
+    pub(super) fn show(&mut self, pieces: &[Piece], reasoning: &str, answer: &str) {
+        let (mut reasoning, mut answer) = (reasoning, answer);
         for piece in pieces {
-            let text = if piece.thinking { &mut reasoning } else { &mut answer };
+            let text = if piece.thinking { reasoning } else { answer };
             // Lengths of the engine are those of its texts; what did not fit would belong to nobody.
-            let (shown, rest) = text.split_at_checked(piece.bytes).unwrap_or((*text, ""));
-            *text = rest;
+            let (shown, rest) = text.split_at_checked(piece.bytes).unwrap_or((text, ""));
+            *(if piece.thinking { &mut reasoning } else { &mut answer }) = rest;
             self.give(piece, utf16(shown));
         }
     }
