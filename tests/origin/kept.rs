@@ -57,10 +57,7 @@ async fn how_a_reply_came_is_kept_copied_and_in_the_file() {
     let copy = store.duplicate_chat(begun.chat.id, "u").await.unwrap();
     assert_eq!(store.message_origin(reply_of(copy.id).await).await.unwrap(), origin);
 
-    let file = app::transfer::export(
-        &[store.export_chat(begun.chat.id).await.unwrap()],
-        ExportFormat::Json,
-    );
+    let file = app::transfer::export(&[store.export_chat(begun.chat.id).await.unwrap()], ExportFormat::Json);
     let mut found = app::transfer::import(&file).unwrap().chats;
     let back = store.import_chat(&found[0]).await.unwrap();
     assert_eq!(store.message_origin(reply_of(back.id).await).await.unwrap(), origin);

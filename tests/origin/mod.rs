@@ -75,7 +75,7 @@ fn reply(engine: &Engine, request: GenerateRequest) -> Reply {
 
 impl Reply {
     /// Pieces cover their texts, no more and no less.
-    fn give(&mut self, pieces: &[Piece], mut reasoning: &str, mut answer: &str) {
+    fn give<'t>(&mut self, pieces: &[Piece], mut reasoning: &'t str, mut answer: &'t str) {
         for piece in pieces {
             let (text, shown) = match piece.thinking {
                 true => (&mut reasoning, &mut self.thinking),
