@@ -279,6 +279,7 @@ export const en = {
     legendAccepted: "draft accepted",
     legendRejected: "draft rejected",
     legendOwn: "the model’s own token",
+    roundsHint: "Point at a round, or go through them with the arrow keys, to see its drafts and its tokens.",
     roundsHelp: "Go through the rounds with the arrow keys.",
     kept: (drafts: string) => `accepted ${drafts}`,
     rejectedDraft: (draft: string) => `rejected “${draft}”`,
