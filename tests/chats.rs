@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use app::ipc::{Chat, ChatConfig, MessageStatus, TurnOptions};
+use app::ipc::{Chat, ChatConfig, MessageStatus, Provenance, TurnOptions};
 use app::store::{Begun, Ending, Error, Made, Resume, Store};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
@@ -16,7 +16,7 @@ fn ending(content: &str) -> Ending {
         run: None,
         error: None,
         resume: None,
-        rounds: Vec::new(),
+        origin: Provenance::default(),
     }
 }
 

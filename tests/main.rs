@@ -30,6 +30,7 @@ mod inkling;
 mod inkling_checkpoints;
 mod inventory;
 mod library;
+mod origin;
 mod packed_cache;
 mod parity;
 mod refusals;

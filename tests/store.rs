@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use app::ipc::{AppError, ExactnessChoice, MessageStatus, Role, Run, Settings, SpeculationChoice};
+use app::ipc::{AppError, ExactnessChoice, MessageStatus, Provenance, Role, Run, Settings, SpeculationChoice};
 use app::store::{Ending, Error, Store};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use tempfile::TempDir;
@@ -59,7 +59,7 @@ fn ending(content: &str, status: MessageStatus) -> Ending {
         run: None,
         error: None,
         resume: None,
-        rounds: Vec::new(),
+        origin: Provenance::default(),
     }
 }
 
@@ -86,7 +86,7 @@ async fn a_turn_is_kept_with_its_figures() {
         run: Some(run()),
         error: None,
         resume: None,
-        rounds: Vec::new(),
+        origin: Provenance::default(),
     };
     let (message, chat) = store.finish_turn(begun.assistant.id, &end).await.unwrap();
     assert!(chat.updated_at >= begun.chat.updated_at);

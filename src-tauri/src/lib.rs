@@ -53,7 +53,7 @@ pub fn run() -> tauri::Result<()> {
             commands::library::search_chats,
             commands::library::show_message,
             commands::library::delete_message,
-            commands::library::message_rounds,
+            commands::library::message_origin,
             commands::library::attach_files,
             commands::library::export_chats,
             commands::library::import_chats,

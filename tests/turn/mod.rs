@@ -45,6 +45,12 @@ impl App {
         }
     }
 
+    /// What each token of a reply showed of its answer.
+    async fn pieces(&self, message_id: i32) -> Vec<u32> {
+        let origin = self.state.store.message_origin(message_id).await.unwrap();
+        origin.rounds.into_iter().flat_map(|round| round.pieces).collect()
+    }
+
     async fn messages(&self, chat_id: i32) -> Vec<Message> {
         self.state.store.open_chat(chat_id).await.unwrap().messages
     }

@@ -321,7 +321,11 @@ answer: string,
 /**
  * Figures up to now.
  */
-run: Run, } | { "type": "done", 
+run: Run, 
+/**
+ * How it came, at most four times a second and with the last text.
+ */
+origin: ProvenanceNews | null, } | { "type": "done", 
 /**
  * The stored reply.
  */
@@ -1950,11 +1954,11 @@ createdAt: number,
 pieces: Array<SnippetPiece>, };
 
 /**
- * What one round added to an answer.
+ * What one round added to a reply.
  */
 export type RoundText = { 
 /**
- * The length of its text, in UTF-16 units as JavaScript counts them.
+ * The length of its text in the answer, in UTF-16 units as JavaScript counts them.
  */
 length: number, 
 /**
@@ -1966,9 +1970,68 @@ tokens: number,
  */
 drafted: number, 
 /**
- * Drafts kept; the last token of the round is the model's own.
+ * Drafts kept: its first tokens. Behind them is one of the model's own, unless the reply ended before.
  */
-accepted: number, };
+accepted: number, 
+/**
+ * The part of `length` that each token showed, none for one without text; empty for replies of earlier versions.
+ */
+pieces: Array<number>, 
+/**
+ * Likewise of the thinking block; empty where no token showed any of it.
+ */
+thinking: Array<number>, 
+/**
+ * The first draft that was rejected, as text; the last token took its place.
+ */
+rejected: string | null, };
+
+/**
+ * How long some rounds in a row took.
+ */
+export type PaceBin = { 
+/**
+ * How many they are.
+ */
+rounds: number, 
+/**
+ * Their tokens.
+ */
+tokens: number, 
+/**
+ * Milliseconds from the read before the first of them to that of the last.
+ */
+ms: number, };
+
+/**
+ * How a reply came.
+ */
+export type Provenance = { 
+/**
+ * Its rounds in order; without drafts, one for each token.
+ */
+rounds: Array<RoundText>, 
+/**
+ * Its pace while it was written, reading the prompt apart; at most 200.
+ */
+pace: Array<PaceBin>, };
+
+/**
+ * What is new of how a reply comes.
+ */
+export type ProvenanceNews = { 
+/**
+ * The place of the first of `rounds`: they take that of all from there on.
+ */
+from: number, 
+/**
+ * Rounds that are new, or of which more was shown.
+ */
+rounds: Array<RoundText>, 
+/**
+ * The pace up to now.
+ */
+pace: Array<PaceBin>, };
 
 /**
  * A text file that goes with a message.

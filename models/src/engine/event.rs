@@ -41,7 +41,7 @@ pub enum GenerationEvent {
 }
 
 /// What one round did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RoundStats {
     /// Tokens the drafter proposed.
     pub drafted: usize,
@@ -49,6 +49,27 @@ pub struct RoundStats {
     pub accepted: usize,
     /// Ids the round added to the sequence, end token included.
     pub tokens: Vec<u32>,
+    /// How many of these belong to the reply; those behind a stop string do not.
+    pub kept: usize,
+    /// The first draft that was rejected, as it would have read in its place, which the last token took; the id where
+    /// there is no tokenizer.
+    pub rejected: Option<String>,
+    /// What became visible with this round, cut by token: the event's texts, reasoning first.
+    pub pieces: Vec<Piece>,
+    /// Milliseconds since the round before was read; `None` for the first, whose time is the prompt's.
+    pub ms: Option<f64>,
+}
+
+/// A run of visible text that came from one token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// The token's place among those of the reply, what it goes on from included. The text of one that came before may
+    /// have been held back.
+    pub token: usize,
+    /// Whether it is reasoning, not answer.
+    pub thinking: bool,
+    /// Its length.
+    pub bytes: usize,
 }
 
 /// Figures of a generation. Times are wall-clock milliseconds.
@@ -152,6 +173,8 @@ pub struct Generated {
     pub reasoning: String,
     /// Text of the answer.
     pub answer: String,
+    /// What became visible only at the end, cut by token, reasoning first: the rest of `reasoning` and `answer`.
+    pub late: Vec<Piece>,
     /// Whether thinking used up the token limit, so that there is no answer.
     pub thinking_used_budget: bool,
     /// Why it ended.

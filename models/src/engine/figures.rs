@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::alarm::{Tail, poor_head};
 use super::speculating::Plan;
 use super::{Acceptance, Exactness, GenerationStats, SpeculationState, SpeculationStats};
-use crate::generate::Round;
+use crate::generate::{Round, read_at};
 
 /// Counts rounds and times. Decode time runs from the first token to the last; reading the prompt is apart.
 pub(super) struct Figures {
@@ -72,11 +72,22 @@ impl Figures {
         self.cached_tokens = tokens;
     }
 
-    /// Counts a round of which the first `kept` tokens count.
-    pub(super) fn add(&mut self, round: &Round, kept: usize) {
-        let now = Instant::now();
+    /// Counts a round of which the first `kept` tokens count. How long after the one before it was read, in milliseconds.
+    pub(super) fn add(&mut self, round: &Round, kept: usize) -> Option<f64> {
+        let took = self.clock();
+        self.count(round, kept);
+        took
+    }
+
+    /// Times are those of the reads: what is made of a round's tokens afterwards is in nobody's rate.
+    fn clock(&mut self) -> Option<f64> {
+        let now = read_at().unwrap_or_else(Instant::now);
         self.first.get_or_insert(now);
-        self.last = Some(now);
+        let before = self.last.replace(now);
+        before.map(|before| now.saturating_duration_since(before).as_secs_f64() * 1e3)
+    }
+
+    fn count(&mut self, round: &Round, kept: usize) {
         self.given += kept;
         let accepted = round.accepted.min(kept);
         // Drafts behind the end were neither right nor wrong: nobody looked.

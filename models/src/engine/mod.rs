@@ -8,6 +8,7 @@ mod figures;
 mod loading;
 mod margin;
 mod measured;
+mod origin;
 mod request;
 mod speculating;
 mod turn;
@@ -17,7 +18,8 @@ mod worker;
 pub use crate::cache::KvFormat;
 pub use crate::generate::{ControllerState, Costs, OpVerdict, SelfCheck};
 pub use event::{
-    DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
+    DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, Piece, RoundStats, Sink,
+    SpeculationStats,
 };
 pub use margin::{Margin, Scored};
 pub use measured::{Calibration, Measured};

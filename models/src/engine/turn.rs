@@ -8,8 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::figures::Figures;
 use super::loading::{Model, TextParts};
+use super::origin::Ledger;
 use super::speculating::plan;
-use super::{Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Message, Prompt, RoundStats, Sink};
+use super::{
+    Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Message, Piece, Prompt, RoundStats, Sink,
+};
 use crate::family::wiring_place;
 use crate::generate::{Limits, Round};
 use crate::nn::rows::CHECKED_ROWS;
@@ -152,8 +155,14 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
             decoder.finish()?;
             return Ok(reply.end(FinishReason::Length, figures));
         };
-        let (delta, kept, finish) = reply.take(&round);
-        figures.add(&round, kept);
+        let Taken {
+            delta,
+            pieces,
+            kept,
+            rejected,
+            finish,
+        } = reply.take(&round);
+        let ms = figures.add(&round, kept);
         let event = GenerationEvent::Round {
             reasoning: delta.reasoning,
             answer: delta.answer,
@@ -161,6 +170,10 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
                 drafted: round.drafted,
                 accepted: round.accepted.min(kept),
                 tokens: round.tokens,
+                kept,
+                rejected,
+                pieces,
+                ms,
             },
             stats: figures.stats(reply.tokens.len()),
         };
@@ -288,6 +301,21 @@ struct Reply<'m> {
     limits: Limits,
     tokens: Vec<u32>,
     text: String,
+    ledger: Ledger,
+}
+
+/// What became of a round.
+struct Taken {
+    /// The text to show.
+    delta: Delta,
+    /// Which tokens it came from.
+    pieces: Vec<Piece>,
+    /// How many of the round's tokens count.
+    kept: usize,
+    /// The rejected draft as text.
+    rejected: Option<String>,
+    /// Whether they end the reply.
+    finish: Option<FinishReason>,
 }
 
 impl<'m> Reply<'m> {
@@ -311,6 +339,7 @@ impl<'m> Reply<'m> {
             },
             tokens: Vec::new(),
             text: String::new(),
+            ledger: Ledger::default(),
         };
         if !request.continued.is_empty() {
             // Shown before.
@@ -318,8 +347,9 @@ impl<'m> Reply<'m> {
                 tokens: request.continued.clone(),
                 drafted: 0,
                 accepted: 0,
+                rejected: None,
             };
-            if let (.., Some(finish)) = reply.take(&shown) {
+            if let Some(finish) = reply.take(&shown).finish {
                 return Err(Error::Usage {
                     message: format!("the reply that is to go on had ended already ({})", finish.as_str()),
                 });
@@ -328,12 +358,15 @@ impl<'m> Reply<'m> {
         Ok(reply)
     }
 
-    /// Takes a round's tokens: the text to show, how many of them count, and whether they end the reply.
-    fn take(&mut self, round: &Round) -> (Delta, usize, Option<FinishReason>) {
+    fn take(&mut self, round: &Round) -> Taken {
         let from = self.text.len();
         let mut finish = None;
+        let mut rejected = None;
         let mut kept = 0;
         for token in &round.tokens {
+            if kept == round.accepted {
+                rejected = round.rejected.map(|id| self.reading(id));
+            }
             kept += 1;
             if self.limits.eos.contains(token) {
                 finish = Some(FinishReason::Stop);
@@ -346,7 +379,9 @@ impl<'m> Reply<'m> {
                 .as_ref()
                 .map(|t| t.token_bytes(*token))
                 .unwrap_or_default();
-            if self.stream.push(&piece, &mut self.text) == ControlFlow::Break(()) {
+            let flow = self.stream.push(&piece, &mut self.text);
+            self.ledger.token(self.text.len() + self.stream.held());
+            if flow == ControlFlow::Break(()) {
                 finish = Some(FinishReason::Stop);
                 break;
             }
@@ -354,7 +389,22 @@ impl<'m> Reply<'m> {
         if finish.is_none() && self.tokens.len() >= self.limits.max_tokens {
             finish = Some(FinishReason::Length);
         }
-        (self.parser.push(&self.text[from..]), kept, finish)
+        let delta = self.parser.push(&self.text[from..]);
+        Taken {
+            delta,
+            pieces: self.ledger.pieces(&self.parser.take_sources()),
+            kept,
+            rejected,
+            finish,
+        }
+    }
+
+    /// How a token would read that came next.
+    fn reading(&self, id: u32) -> String {
+        match &self.parts.tokenizer {
+            Some(tokenizer) => self.stream.reading(&tokenizer.token_bytes(id)),
+            None => id.to_string(),
+        }
     }
 
     fn end(mut self, finish: FinishReason, figures: Figures) -> Generated {
@@ -363,13 +413,14 @@ impl<'m> Reply<'m> {
             self.stream.finish(&mut self.text);
         }
         self.parser.push(&self.text[from..]);
-        let outcome = self.parser.finish(finish == FinishReason::Length);
+        let (outcome, sources) = self.parser.finish_with_sources(finish == FinishReason::Length);
         Generated {
             stats: figures.stats(self.tokens.len()),
             tokens: self.tokens,
             text: self.text,
             reasoning: outcome.reasoning,
             answer: outcome.answer,
+            late: self.ledger.pieces(&sources),
             thinking_used_budget: outcome.thinking_used_budget,
             finish,
         }

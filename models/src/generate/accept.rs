@@ -9,6 +9,18 @@ pub struct Verdict {
     pub accepted: usize,
 }
 
+impl Verdict {
+    /// The first of `drafts` that was rejected: the target chose another token in its place. `None` where the tokens end
+    /// before it.
+    #[must_use]
+    pub fn rejected(&self, drafts: &[u32]) -> Option<u32> {
+        drafts
+            .get(self.accepted)
+            .copied()
+            .filter(|_| self.accepted < self.tokens.len())
+    }
+}
+
 /// Keeps the leading drafts that equal the target's own choices, then the target's next one; at most `budget` tokens,
 /// and none past the first end token.
 ///
@@ -52,6 +64,29 @@ mod tests {
     fn the_budget_cuts_and_only_drafts_given_out_count() {
         assert_eq!(accept(&[1, 2, 3], &[1, 2, 3, 4], 3, &[]), verdict(&[1, 2, 3], 3));
         assert_eq!(accept(&[1, 2, 3], &[1, 2, 3, 4], 1, &[]), verdict(&[1], 1));
+    }
+
+    #[test]
+    fn the_rejected_draft_is_the_one_whose_place_another_token_took() {
+        let rejected = |drafts: &[u32], choices: &[u32], budget, eos: &[u32]| {
+            let verdict = accept(drafts, choices, budget, eos);
+            verdict.rejected(drafts)
+        };
+        assert_eq!(rejected(&[1, 5, 3], &[1, 2, 3, 4], 9, &[]), Some(5));
+        assert_eq!(rejected(&[7], &[1, 2], 1, &[]), Some(7));
+        assert_eq!(rejected(&[1, 2], &[1, 2, 3], 9, &[]), None, "all were right");
+        assert_eq!(
+            rejected(&[1, 5], &[1, 2, 3], 1, &[]),
+            None,
+            "nobody looked behind the budget"
+        );
+        assert_eq!(rejected(&[2, 5], &[2, 1, 3], 9, &[2]), None, "nor behind the end");
+        assert_eq!(
+            rejected(&[1, 5], &[1, 2, 3], 9, &[2]),
+            Some(5),
+            "an end token took its place"
+        );
+        assert_eq!(rejected(&[], &[1], 9, &[]), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub use prefill::{Drafted, Kept, PREFILL_CHUNK, Sequence, chunk_ends};
 pub use self_check::{OpVerdict, SelfCheck, find_ways, self_check};
 
 use std::cell::Cell;
+use std::time::Instant;
 
 use mlx_rs::Array;
 
@@ -32,6 +33,8 @@ pub struct Round {
     pub drafted: usize,
     /// Drafts among `tokens`.
     pub accepted: usize,
+    /// The first draft that was rejected; the last of `tokens` took its place.
+    pub rejected: Option<u32>,
 }
 
 /// Gives out tokens round by round.
@@ -58,7 +61,10 @@ pub struct Limits {
     pub eos: Vec<u32>,
 }
 
-thread_local!(static SYNCS: Cell<usize> = const { Cell::new(0) });
+thread_local! {
+    static SYNCS: Cell<usize> = const { Cell::new(0) };
+    static READ_AT: Cell<Option<Instant>> = const { Cell::new(None) };
+}
 
 /// How often this thread has waited for the device to read a result. One a round is an invariant.
 #[must_use]
@@ -66,10 +72,17 @@ pub fn sync_count() -> usize {
     SYNCS.with(Cell::get)
 }
 
+/// When this thread last read a result: the moment at which the tokens of a round were known, before anything was made of them.
+#[must_use]
+pub fn read_at() -> Option<Instant> {
+    READ_AT.with(Cell::get)
+}
+
 /// Waits for ids and reads them: the only place in decoding that does.
 fn read_ids(ids: &Array) -> Result<Vec<u32>> {
     SYNCS.with(|s| s.set(s.get() + 1));
     ids.eval()?;
+    READ_AT.with(|at| at.set(Some(Instant::now())));
     ids.try_as_slice::<u32>()
         .map(<[u32]>::to_vec)
         .map_err(|e| Error::backend(&e.to_string()))

@@ -106,6 +106,7 @@ impl<T: Target> Decoder for Plain<'_, T> {
             tokens: vec![token],
             drafted: 0,
             accepted: 0,
+            rejected: None,
         }))
     }
 

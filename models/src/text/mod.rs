@@ -14,5 +14,5 @@ pub use defaults::GenerationDefaults;
 pub use end_tokens::EndTokens;
 pub use stream::TextStream;
 pub use template::{ChatTemplate, RenderInput};
-pub use thinking::{Delta, Outcome, OutputFormat, Thinking, ThinkingParser, ToolCall};
+pub use thinking::{Delta, Outcome, OutputFormat, Sources, Stretch, Thinking, ThinkingParser, ToolCall};
 pub use tokenizer::Tokenizer;

@@ -77,6 +77,18 @@ impl TextStream {
         self.used_tokens
     }
 
+    /// Bytes of text that are held back as they may become a stop string.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// How the bytes of a token would read if it came next, alone: what is open before it is completed.
+    #[must_use]
+    pub fn reading(&self, piece: &[u8]) -> String {
+        String::from_utf8_lossy(&[self.open.as_slice(), piece].concat()).into_owned()
+    }
+
     fn decode(&mut self, piece: &[u8]) {
         self.open.extend_from_slice(piece);
         let mut bytes = self.open.as_slice();

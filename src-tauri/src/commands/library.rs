@@ -5,7 +5,7 @@ use tauri_plugin_dialog::DialogExt;
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::ipc::{AppError, Attachment, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, RoundText, SearchHit};
+use crate::ipc::{AppError, Attachment, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, Provenance, SearchHit};
 
 #[tauri::command]
 pub(crate) async fn restore_chat(state: State<'_, App>, chat_id: i32) -> Result<ChatSummary, AppError> {
@@ -66,8 +66,8 @@ pub(crate) async fn delete_message(state: State<'_, App>, message_id: i32) -> Re
 
 /// How the answer of a reply came.
 #[tauri::command]
-pub(crate) async fn message_rounds(state: State<'_, App>, message_id: i32) -> Result<Vec<RoundText>, AppError> {
-    Ok(state.get()?.store.message_rounds(message_id).await?)
+pub(crate) async fn message_origin(state: State<'_, App>, message_id: i32) -> Result<Provenance, AppError> {
+    Ok(state.get()?.store.message_origin(message_id).await?)
 }
 
 /// Asks for text files and reads them; none if the person closed the dialog.

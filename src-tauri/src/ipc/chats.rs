@@ -53,18 +53,58 @@ pub struct SearchHit {
     pub pieces: Vec<SnippetPiece>,
 }
 
-/// What one round added to an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+/// What one round added to a reply.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct RoundText {
-    /// The length of its text, in UTF-16 units as JavaScript counts them.
+    /// The length of its text in the answer, in UTF-16 units as JavaScript counts them.
     pub length: u32,
     /// Its tokens; none if it is not known how the text came.
     pub tokens: u32,
     /// Drafts proposed.
     pub drafted: u32,
-    /// Drafts kept; the last token of the round is the model's own.
+    /// Drafts kept: its first tokens. Behind them is one of the model's own, unless the reply ended before.
     pub accepted: u32,
+    /// The part of `length` that each token showed, none for one without text; empty for replies of earlier versions.
+    pub pieces: Vec<u32>,
+    /// Likewise of the thinking block; empty where no token showed any of it.
+    pub thinking: Vec<u32>,
+    /// The first draft that was rejected, as text; the last token took its place.
+    pub rejected: Option<String>,
+}
+
+/// How long some rounds in a row took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PaceBin {
+    /// How many they are.
+    pub rounds: u32,
+    /// Their tokens.
+    pub tokens: u32,
+    /// Milliseconds from the read before the first of them to that of the last.
+    pub ms: f64,
+}
+
+/// How a reply came.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Provenance {
+    /// Its rounds in order; without drafts, one for each token.
+    pub rounds: Vec<RoundText>,
+    /// Its pace while it was written, reading the prompt apart; at most 200.
+    pub pace: Vec<PaceBin>,
+}
+
+/// What is new of how a reply comes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ProvenanceNews {
+    /// The place of the first of `rounds`: they take that of all from there on.
+    pub from: u32,
+    /// Rounds that are new, or of which more was shown.
+    pub rounds: Vec<RoundText>,
+    /// The pace up to now.
+    pub pace: Vec<PaceBin>,
 }
 
 /// A text file that goes with a message.

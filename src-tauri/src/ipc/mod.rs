@@ -102,6 +102,9 @@ pub fn bindings() -> String {
         declare::<SnippetPiece>(&config),
         declare::<SearchHit>(&config),
         declare::<RoundText>(&config),
+        declare::<PaceBin>(&config),
+        declare::<Provenance>(&config),
+        declare::<ProvenanceNews>(&config),
         declare::<Attachment>(&config),
         declare::<ExportFormat>(&config),
         declare::<Imported>(&config),
@@ -369,6 +372,8 @@ pub enum TurnEvent {
         answer: String,
         /// Figures up to now.
         run: Run,
+        /// How it came, at most four times a second and with the last text.
+        origin: Option<ProvenanceNews>,
     },
     /// The reply is complete and stored.
     Done {

@@ -7,6 +7,7 @@ mod chats;
 mod error;
 mod measured;
 mod messages;
+mod origin;
 mod owner;
 mod reply;
 mod runs;

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Result, messages::json};
-use crate::ipc::{AppError, ChatSummary, Message, MessageStatus, RoundText, Run, TurnOptions};
+use crate::ipc::{AppError, ChatSummary, Message, MessageStatus, Provenance, Run, TurnOptions};
 
 /// A turn that has begun: both messages are on disk.
 #[derive(Debug, Clone)]
@@ -31,8 +30,8 @@ pub struct Continued {
     pub made: Made,
     /// What the engine did for it, if that is known.
     pub run: Option<Run>,
-    /// What each round added to the answer, if that is known.
-    pub rounds: Vec<RoundText>,
+    /// How it came, as far as that is known.
+    pub origin: Provenance,
 }
 
 /// What a reply is made with, and must be made with to go on.
@@ -73,28 +72,8 @@ pub struct Ending {
     pub error: Option<AppError>,
     /// From where it can go on, if it broke off.
     pub resume: Option<Resume>,
-    /// What each round added to the answer.
-    pub rounds: Vec<RoundText>,
-}
-
-/// Four numbers a round: names would be most of what is stored.
-pub(super) fn rounds_text(rounds: &[RoundText]) -> Option<String> {
-    let numbers: Vec<_> = rounds
-        .iter()
-        .map(|r| (r.length, r.tokens, r.drafted, r.accepted))
-        .collect();
-    (!numbers.is_empty()).then(|| serde_json::json!(numbers).to_string())
-}
-
-pub(super) fn rounds(text: Option<String>) -> Result<Vec<RoundText>> {
-    let numbers: Vec<(u32, u32, u32, u32)> = text.as_deref().map(json).transpose()?.unwrap_or_default();
-    let round = |(length, tokens, drafted, accepted)| RoundText {
-        length,
-        tokens,
-        drafted,
-        accepted,
-    };
-    Ok(numbers.into_iter().map(round).collect())
+    /// How it came.
+    pub origin: Provenance,
 }
 
 /// Little-endian; nothing for none.

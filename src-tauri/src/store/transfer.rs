@@ -46,11 +46,12 @@ async fn whole(db: &mut SqliteConnection, chat_id: i32) -> Result<Conversation> 
     let query = format!("{} WHERE m.chat_id = ? ORDER BY m.id", messages::COLUMNS);
     let all = messages::all(db, query, chat_id).await?;
     let place = |id: i32| all.binary_search_by_key(&id, |message| message.id).ok();
-    let rows =
-        sqlx::query("SELECT parent_id, token_ids, made, shown, rounds FROM messages WHERE chat_id = ? ORDER BY id")
-            .bind(chat_id)
-            .fetch_all(&mut *db)
-            .await?;
+    let rows = sqlx::query(
+        "SELECT parent_id, token_ids, made, shown, rounds, origin FROM messages WHERE chat_id = ? ORDER BY id",
+    )
+    .bind(chat_id)
+    .fetch_all(&mut *db)
+    .await?;
     let mut entries = Vec::with_capacity(all.len());
     for (message, row) in all.iter().zip(rows) {
         let parent: Option<i32> = row.try_get("parent_id")?;
@@ -67,7 +68,13 @@ async fn whole(db: &mut SqliteConnection, chat_id: i32) -> Result<Conversation> 
                 token_ids: row.try_get("token_ids")?,
                 made: row.try_get("made")?,
                 shown: row.try_get("shown")?,
-                rounds: row.try_get("rounds")?,
+            },
+            origin: match row.try_get("origin")? {
+                Some(origin) => Some(origin),
+                // Damaged, it costs the copy no more than this.
+                None => super::origin::read(None, row.try_get("rounds")?)
+                    .ok()
+                    .and_then(|o| super::origin::text(&o)),
             },
         });
     }
@@ -116,7 +123,7 @@ async fn insert_entry(db: &mut SqliteConnection, chat_id: i32, parent: Option<i3
     let making = &entry.making;
     let row = sqlx::query(
         "INSERT INTO messages (chat_id, parent_id, role, content, reasoning, status, error, created_at, token_ids, made, \
-         shown, rounds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+         shown, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
     )
     .bind(chat_id)
     .bind(parent)
@@ -129,7 +136,7 @@ async fn insert_entry(db: &mut SqliteConnection, chat_id: i32, parent: Option<i3
     .bind(making.token_ids.as_deref())
     .bind(making.made.as_deref())
     .bind(making.shown.as_deref())
-    .bind(making.rounds.as_deref())
+    .bind(entry.origin.as_deref().filter(|text| super::origin::read(Some(text), None).is_ok()))
     .fetch_one(&mut *db)
     .await?;
     let message_id = row.try_get("id")?;

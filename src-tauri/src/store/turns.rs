@@ -2,9 +2,11 @@
 
 use sqlx::{Row, SqliteConnection};
 
-use super::reply::{blob, ids, rounds, rounds_text};
-use super::{Begun, Continued, Ending, Error, Made, Result, Store, branches, chats, messages, messages::json, runs};
-use crate::ipc::{ChatConfig, ChatSummary, Message, MessageStatus, Role, RoundText};
+use super::reply::{blob, ids};
+use super::{
+    Begun, Continued, Ending, Error, Made, Result, Store, branches, chats, messages, messages::json, origin, runs,
+};
+use crate::ipc::{ChatConfig, ChatSummary, Message, MessageStatus, Provenance, Role};
 use crate::json::stored;
 
 impl Store {
@@ -96,7 +98,7 @@ impl Store {
         if !message.can_continue || !last {
             return Err(Error::CannotContinue(message_id));
         }
-        let row = sqlx::query("SELECT token_ids, made, shown, rounds FROM messages WHERE id = ?")
+        let row = sqlx::query("SELECT token_ids, made, shown, rounds, origin FROM messages WHERE id = ?")
             .bind(message_id)
             .fetch_one(&mut *write)
             .await?;
@@ -110,12 +112,12 @@ impl Store {
             tokens: ids(&token_ids),
             made: json(row.try_get("made")?)?,
             run: message.run.clone(),
-            rounds: rounds(row.try_get("rounds")?)?,
+            origin: origin::read(row.try_get("origin")?, row.try_get("rounds")?)?,
         };
         let thinking = message.reasoning.unwrap_or_default();
         sqlx::query(
-            "UPDATE messages SET status = 'streaming', owner = ?, error = NULL, content = ?, reasoning = ?, shown = NULL \
-             WHERE id = ?",
+            "UPDATE messages SET status = 'streaming', owner = ?, error = NULL, content = ?, reasoning = ?, shown = NULL, \
+             origin = NULL WHERE id = ?",
         )
         .bind(self.owner.id())
         .bind(message.content.get(..answer).unwrap_or(&message.content))
@@ -173,7 +175,7 @@ impl Store {
         let resume = ending.resume.as_ref();
         let updated = sqlx::query(
             "UPDATE messages SET content = ?, reasoning = ?, status = ?, error = ?, token_ids = ?, shown = ?, \
-             rounds = ?, owner = NULL WHERE id = ? AND owner = ?",
+             origin = ?, owner = NULL WHERE id = ? AND owner = ?",
         )
         .bind(&ending.content)
         .bind(messages::some(&ending.reasoning))
@@ -181,7 +183,7 @@ impl Store {
         .bind(ending.error.as_ref().map(|error| serde_json::json!(error).to_string()))
         .bind(resume.and_then(|resume| blob(&resume.tokens)))
         .bind(resume.map(|resume| serde_json::json!((resume.answer, resume.reasoning)).to_string()))
-        .bind(rounds_text(&ending.rounds))
+        .bind(origin::text(&ending.origin))
         .bind(message_id)
         .bind(self.owner.id())
         .execute(&mut *write)
@@ -201,13 +203,15 @@ impl Store {
         Ok((message, chat))
     }
 
-    /// What each round added to an answer, as far as that is known.
-    pub async fn message_rounds(&self, message_id: i32) -> Result<Vec<RoundText>> {
-        let text: Option<Option<String>> = sqlx::query_scalar("SELECT rounds FROM messages WHERE id = ?")
-            .bind(message_id)
-            .fetch_optional(&self.pool)
-            .await?;
-        rounds(text.ok_or(Error::NoMessage(message_id))?)
+    /// How a reply came, as far as that is known.
+    pub async fn message_origin(&self, message_id: i32) -> Result<Provenance> {
+        let row: Option<(Option<String>, Option<String>)> =
+            sqlx::query_as("SELECT origin, rounds FROM messages WHERE id = ?")
+                .bind(message_id)
+                .fetch_optional(&self.pool)
+                .await?;
+        let (text, rounds) = row.ok_or(Error::NoMessage(message_id))?;
+        origin::read(text.as_deref(), rounds.as_deref())
     }
 
     async fn ask(&self, db: &mut SqliteConnection, chat_id: i32, parent: Option<i32>, text: &str) -> Result<Begun> {

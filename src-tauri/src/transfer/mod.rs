@@ -61,6 +61,9 @@ pub struct Entry {
     /// Why it failed, if it did.
     #[serde(default, deserialize_with = "if_readable")]
     pub error: Option<AppError>,
+    /// How it came: JSON as the database has it, since as lists it would be most of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
+    pub origin: Option<String>,
     /// How it was made and from where it can go on. Belongs to this computer's models, so it is in no file.
     #[serde(skip)]
     pub making: Making,
@@ -75,8 +78,6 @@ pub struct Making {
     pub made: Option<String>,
     /// JSON of what the ids had shown.
     pub shown: Option<String>,
-    /// JSON of what each round added.
-    pub rounds: Option<String>,
 }
 
 impl Conversation {
@@ -111,6 +112,7 @@ impl Entry {
             created_at,
             run: None,
             error: None,
+            origin: None,
             making: Making::default(),
         }
     }

@@ -3,7 +3,7 @@
 use models::GenerateRequest;
 
 use crate::error::Error;
-use crate::ipc::{RoundText, Run, TurnOptions};
+use crate::ipc::{Run, TurnOptions};
 use crate::store::{Begun, Continued};
 
 /// Sampling as it was; speculation and the token limit, which change no word of the text, as they are asked for now.
@@ -29,21 +29,6 @@ pub(super) fn prepare(begun: &Begun, model: &str, request: &mut GenerateRequest)
         request.continued = continued.tokens.clone();
     }
     Ok(())
-}
-
-/// What rounds added to the answer before it broke off. Where that was not saved, it is one stretch of unknown origin.
-pub(super) fn rounds(begun: &Begun) -> Vec<RoundText> {
-    let known = begun.continued.as_ref().map(|c| c.rounds.clone()).unwrap_or_default();
-    let length = super::count(begun.assistant.content.encode_utf16().count());
-    if known.iter().map(|round| round.length).sum::<u32>() == length {
-        return known;
-    }
-    vec![RoundText {
-        length,
-        tokens: 0,
-        drafted: 0,
-        accepted: 0,
-    }]
 }
 
 /// The figures of a reply's two parts as one. Its tokens are counted whole by the engine.

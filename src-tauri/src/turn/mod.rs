@@ -1,6 +1,7 @@
 //! One chat turn: the store remembers it, the engine runs it, a listener watches it.
 
 mod continued;
+mod origin;
 mod relay;
 mod request;
 mod slot;

@@ -6,8 +6,8 @@ use models::{Generated, GenerationEvent, GenerationStats, SelfCheck};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::{Listener, continued, continued::joined, request::run_of};
-use crate::ipc::{AppError, MessageStatus, RoundText, Run, TurnEvent};
+use super::{Listener, continued::joined, origin::Recorder, request::run_of};
+use crate::ipc::{AppError, MessageStatus, Run, TurnEvent};
 use crate::store::{Begun, Ending, Resume, Store};
 
 /// Least time between two events to the listener.
@@ -58,12 +58,12 @@ pub(super) struct Relay {
     tokens: Vec<u32>,
     /// Bytes of answer and thinking that the tokens showed, where more was added at the end.
     shown: Option<(usize, usize)>,
-    /// What each round added to the answer; the last one may still be without text.
-    rounds: Vec<RoundText>,
+    origin: Recorder,
     /// Figures of the part before, if this one goes on.
     before: Option<Run>,
     prefill: Option<(usize, usize)>,
     stats: Option<GenerationStats>,
+    is_complete: bool,
     told_at: Option<Instant>,
     saved_at: Instant,
 }
@@ -83,10 +83,11 @@ impl Relay {
             reasoning: Text::told(reply.reasoning.clone().unwrap_or_default()),
             tokens: continued.map(|continued| continued.tokens.clone()).unwrap_or_default(),
             shown: None,
-            rounds: continued::rounds(begun),
+            origin: Recorder::new(begun),
             before: continued.and_then(|continued| continued.run.clone()),
             prefill: None,
             stats: None,
+            is_complete: false,
             told_at: None,
             saved_at: Instant::now(),
         }
@@ -133,9 +134,16 @@ impl Relay {
     pub(super) fn complete(&mut self, generated: Generated) {
         self.shown = Some(self.lengths());
         self.tokens = generated.tokens;
+        let (answer, reasoning) = self.lengths();
+        self.origin.show(
+            &generated.late,
+            generated.reasoning.get(reasoning..).unwrap_or_default(),
+            generated.answer.get(answer..).unwrap_or_default(),
+        );
         self.answer.extend_to(&generated.answer);
         self.reasoning.extend_to(&generated.reasoning);
         self.stats = Some(generated.stats);
+        self.is_complete = true;
         self.flush();
     }
 
@@ -149,8 +157,14 @@ impl Relay {
         }
         if !self.answer.untold().is_empty() || !self.reasoning.untold().is_empty() {
             let (answer, reasoning) = (self.answer.take_untold(), self.reasoning.take_untold());
+            let origin = self.origin.news(self.is_complete);
             if let Some(run) = self.figures() {
-                self.tell(TurnEvent::Delta { reasoning, answer, run });
+                self.tell(TurnEvent::Delta {
+                    reasoning,
+                    answer,
+                    run,
+                    origin,
+                });
             }
         }
         self.told_at = Some(Instant::now());
@@ -173,7 +187,7 @@ impl Relay {
             run: self.figures(),
             error,
             resume: self.resume(status),
-            rounds: self.rounds.clone(),
+            origin: self.origin.origin(),
         }
     }
 
@@ -203,36 +217,12 @@ impl Relay {
                 round,
                 stats,
             } => {
-                self.add_round(&answer, !reasoning.is_empty(), &round);
+                self.origin.add(&round, &reasoning, &answer);
                 self.tokens.extend(round.tokens);
                 self.answer.all.push_str(&answer);
                 self.reasoning.all.push_str(&reasoning);
                 self.stats = Some(stats);
             }
-        }
-    }
-
-    /// A round whose text is held back counts with the next one; one of thinking does not count.
-    fn add_round(&mut self, answer: &str, thinking: bool, round: &models::RoundStats) {
-        if thinking && answer.is_empty() {
-            return;
-        }
-        let count = super::count;
-        let (tokens, drafted) = (count(round.tokens.len()), count(round.drafted));
-        let (length, accepted) = (count(answer.encode_utf16().count()), count(round.accepted));
-        match self.rounds.last_mut().filter(|last| last.length == 0) {
-            Some(last) => {
-                last.length = length;
-                last.tokens += tokens;
-                last.drafted += drafted;
-                last.accepted += accepted;
-            }
-            None => self.rounds.push(RoundText {
-                length,
-                tokens,
-                drafted,
-                accepted,
-            }),
         }
     }
 
@@ -322,6 +312,7 @@ mod tests {
                 text: String::new(),
                 reasoning: reasoning.clone(),
                 answer: answer.clone(),
+                late: Vec::new(),
                 thinking_used_budget: false,
                 finish: models::FinishReason::Stop,
                 stats: GenerationStats::default(),

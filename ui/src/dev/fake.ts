@@ -155,7 +155,7 @@ async function turn(chat: Chat, user: Message, options: TurnOptions, on: (e: Tur
     const inReasoning = Math.max(0, Math.min(step.length, reasoning.length - at));
     at += step.length;
     run = runFor(options, Math.ceil(at / 4), performance.now() - begin);
-    on({ type: "delta", reasoning: step.slice(0, inReasoning), answer: step.slice(inReasoning), run });
+    on({ type: "delta", reasoning: step.slice(0, inReasoning), answer: step.slice(inReasoning), run, origin: null });
     await pause(34);
   }
   const shown = text.slice(0, at);

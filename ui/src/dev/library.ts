@@ -95,8 +95,14 @@ export function answer(chats: Chat[], command: string, args: Record<string, any>
       of.messages = of.messages.slice(0, of.messages.findIndex((m) => m.id === args.messageId));
       return structuredClone(of);
     }
-    case "message_rounds":
-      return Array.from({ length: 200 }, (_, n) => ({ length: 5 + ((n * 7) % 11), tokens: 1 + (n % 3), drafted: 2, accepted: n % 3 }));
+    case "message_origin":
+      return {
+        rounds: Array.from({ length: 200 }, (_, n) => {
+          const pieces = Array.from({ length: 1 + (n % 3) }, (_, k) => 2 + ((n + k) % 4));
+          return { length: pieces.reduce((a, b) => a + b, 0), tokens: pieces.length, drafted: 2, accepted: n % 3, pieces, thinking: [], rejected: n % 3 < 2 ? [" the", " a", "\n"][n % 4 % 3]! : null };
+        }),
+        pace: Array.from({ length: 120 }, (_, n) => ({ rounds: 2, tokens: 5 + Math.round(Math.sin(n / 9)), ms: 96 + (n % 7) * 4 })),
+      };
     case "attach_files":
       return [{ name: "notes.md", text: "# Notes\n\nA stack gives back last what it took first.\n", tokens: 14 }];
     case "export_chats":

@@ -25,7 +25,7 @@ import type {
   ModelStatus,
   ModelsView,
   OpenBench,
-  RoundText,
+  Provenance,
   SearchHit,
   Settings,
   ShelfView,
@@ -57,7 +57,7 @@ export const showMessage = (messageId: number): Promise<Chat> => invoke("show_me
 /** Deletes it with all that follow it. */
 export const deleteMessage = (messageId: number): Promise<Chat> => invoke("delete_message", { messageId });
 /** How the answer of a reply came, round by round. */
-export const messageRounds = (messageId: number): Promise<RoundText[]> => invoke("message_rounds", { messageId });
+export const messageOrigin = (messageId: number): Promise<Provenance> => invoke("message_origin", { messageId });
 /** Asks for text files; none if the person closed the dialog. */
 export const attachFiles = (): Promise<Attachment[]> => invoke("attach_files");
 /** Asks where to, and resolves to the file, or to null if the person closed the dialog. Without a chat: all of them. */

@@ -10,6 +10,7 @@ import type {
   MeasuredRun,
   Message,
   ModelStatus,
+  RoundText,
   Run,
   Setup,
   ShelfView,
@@ -45,6 +46,18 @@ export const run = (patch: Partial<Run> = {}): Run => ({
   acceptedPerRound: [2, 2, 1, 0, 2, 2, 1, 2],
   draftedPerRound: [],
   seed: 7,
+  ...patch,
+});
+
+/** A round whose lengths and tokens are those of its pieces, unless told. */
+export const roundText = (patch: Partial<RoundText> = {}): RoundText => ({
+  length: (patch.pieces ?? []).reduce((a, b) => a + b, 0),
+  tokens: patch.pieces?.length ?? 0,
+  drafted: 0,
+  accepted: 0,
+  pieces: [],
+  thinking: [],
+  rejected: null,
   ...patch,
 });
 

@@ -9,6 +9,7 @@ import { find } from "./chats";
 import { chats } from "./chats.svelte";
 import { adoptConfig, configOf, optionsFor } from "./configs.svelte";
 import { draftOf, setDraft } from "./drafts.svelte";
+import { origin } from "./origin.svelte";
 import { afterTurn, apply as applyQueue, type Queued } from "./queue";
 import { Store } from "./store.svelte";
 import { apply, initial } from "./turn";
@@ -116,7 +117,11 @@ async function begin(
 
 /** What a turn's event means outside its conversation. A chat deleted meanwhile must not come back to the list. */
 function follow(asked: number | null, event: TurnEvent): void {
-  if (event.type === "started") {
+  if (event.type === "delta" && event.origin) {
+    const messageId = turn.current.live?.assistantId;
+    if (messageId != null) origin.dispatch({ type: "told", messageId, news: event.origin });
+  } else if (event.type === "started") {
+    origin.dispatch({ type: "began", messageId: event.assistant.id });
     if (asked === null || find(chats.current, event.chat.id)) chats.dispatch({ type: "changed", chat: event.chat });
     // Only if the person still waits on the new chat's page.
     if (asked === null && chats.current.openId === null) chats.dispatch({ type: "opened", chatId: event.chat.id });

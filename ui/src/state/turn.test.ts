@@ -11,7 +11,7 @@ const all = (state: TurnState, ...events: TurnStateEvent[]): TurnState => events
 const event = (streamed: TurnEvent, turn = 1): TurnStateEvent => ({ type: "streamed", turn, event: streamed });
 const asked = (chatId: number | null, text: string | null = "Hi", turn = 1): TurnStateEvent => ({ type: "asked", turn, chatId, text });
 const started = event({ type: "started", chat: chat(), user, assistant: reply });
-const delta = (answer: string, reasoning = ""): TurnStateEvent => event({ type: "delta", answer, reasoning, run: run() });
+const delta = (answer: string, reasoning = ""): TurnStateEvent => event({ type: "delta", answer, reasoning, run: run(), origin: null });
 const done = event({ type: "done", message: { ...reply, content: "Hello.", status: "complete", run: run() }, chat: chat() });
 
 describe("a turn", () => {

@@ -208,6 +208,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             tokens: vec![token],
             drafted: 0,
             accepted: 0,
+            rejected: None,
         })
     }
 
@@ -252,6 +253,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         }
         self.queue(&Array::from_slice(&[bonus], &[1, 1]))?;
         Ok(Round {
+            rejected: verdict.rejected(drafts),
             tokens: verdict.tokens,
             drafted: k,
             accepted: verdict.accepted,

@@ -124,6 +124,7 @@ impl<T: Target, D: Drafter<T>> Mtp<'_, T, D> {
             tokens: vec![token],
             drafted: 0,
             accepted: 0,
+            rejected: None,
         })
     }
 }

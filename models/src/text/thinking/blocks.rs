@@ -49,14 +49,15 @@ impl Parser {
     pub(super) fn push(&mut self, text: &str, parts: &mut Parts) {
         self.pending.push_str(text);
         let mut pending = std::mem::take(&mut self.pending);
+        let start = parts.seen - pending.len();
         let mut from = 0;
         while let Some((at, tag, mark)) = first_mark(&pending[from..]) {
-            self.give(&pending[from..from + at], parts);
+            self.give(&pending[from..from + at], start + from, parts);
             self.enter(mark, parts);
             from += at + tag.len();
         }
         let free = pending.len() - held_len(&pending[from..], &MARKS.map(|(tag, _)| tag));
-        self.give(&pending[from..free], parts);
+        self.give(&pending[from..free], start + from, parts);
         pending.drain(..free);
         self.pending = pending;
     }
@@ -64,14 +65,14 @@ impl Parser {
     /// Gives out what is held back; whether the output ended inside of a thinking block.
     pub(super) fn finish(mut self, parts: &mut Parts) -> bool {
         let rest = std::mem::take(&mut self.pending);
-        self.give(&rest, parts);
+        self.give(&rest, parts.seen - rest.len(), parts);
         self.block == Mark::Thinking
     }
 
-    fn give(&mut self, text: &str, parts: &mut Parts) {
+    fn give(&mut self, text: &str, source: usize, parts: &mut Parts) {
         match self.block {
-            Mark::Thinking => parts.reasoning.push(text),
-            Mark::Text => parts.answer.push(text),
+            Mark::Thinking => parts.reasoning.push(text, source),
+            Mark::Text => parts.answer.push(text, source),
             Mark::Call => self.payload.push_str(text),
             Mark::Header | Mark::End => {}
         }

@@ -53,6 +53,24 @@ pub struct Delta {
     pub answer: String,
 }
 
+/// A run of bytes of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Bytes of the output before it.
+    pub at: usize,
+    /// Its own.
+    pub bytes: usize,
+}
+
+/// Where the text that was shown stands in the output, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Of the reasoning.
+    pub reasoning: Vec<Stretch>,
+    /// Of the answer.
+    pub answer: Vec<Stretch>,
+}
+
 /// The whole output, split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -89,6 +107,8 @@ enum State {
 /// What a format's parser writes to.
 #[derive(Debug)]
 struct Parts {
+    /// Bytes of the output up to now.
+    seen: usize,
     reasoning: Channel,
     answer: Channel,
     tool_calls: Vec<ToolCall>,
@@ -133,6 +153,7 @@ impl ThinkingParser {
         ThinkingParser {
             state,
             parts: Parts {
+                seen: 0,
                 reasoning: channel(),
                 answer: channel(),
                 tool_calls: Vec::new(),
@@ -142,31 +163,46 @@ impl ThinkingParser {
 
     /// Takes more output; what may be shown now.
     pub fn push(&mut self, text: &str) -> Delta {
+        let before = self.parts.seen;
+        self.parts.seen += text.len();
         match &mut self.state {
-            State::Plain => self.parts.answer.push(text),
+            State::Plain => self.parts.answer.push(text, before),
             State::Qwen(parser) => parser.push(text, &mut self.parts),
             State::Inkling(parser) => parser.push(text, &mut self.parts),
         }
         self.parts.take()
     }
 
+    /// Where what was shown since the last call stands in the output.
+    pub fn take_sources(&mut self) -> Sources {
+        self.parts.take_sources()
+    }
+
     /// Ends the output; `reached_limit` when the number of tokens did.
     #[must_use]
-    pub fn finish(mut self, reached_limit: bool) -> Outcome {
+    pub fn finish(self, reached_limit: bool) -> Outcome {
+        self.finish_with_sources(reached_limit).0
+    }
+
+    /// The same, and where what was shown since they were last asked for stands in the output.
+    #[must_use]
+    pub fn finish_with_sources(mut self, reached_limit: bool) -> (Outcome, Sources) {
         let is_open = match self.state {
             State::Plain => false,
             State::Qwen(parser) => parser.finish(&mut self.parts),
             State::Inkling(parser) => parser.finish(&mut self.parts),
         };
         let last = self.parts.take();
+        let sources = self.parts.take_sources();
         let Parts {
             reasoning,
             answer,
             tool_calls,
+            ..
         } = self.parts;
         let (reasoning, answer) = (reasoning.into_text(), answer.into_text());
         let is_blank = |text: &str| text.trim().is_empty();
-        Outcome {
+        let outcome = Outcome {
             thinking: match is_open {
                 true => Thinking::Open,
                 false if is_blank(&reasoning) => Thinking::None,
@@ -177,11 +213,29 @@ impl ThinkingParser {
             reasoning,
             answer,
             tool_calls,
-        }
+        };
+        (outcome, sources)
     }
 }
 
 impl Parts {
+    /// Takes the first `bytes` of `pending`, the end of the output, as reasoning.
+    fn think(&mut self, pending: &str, bytes: usize) {
+        self.reasoning.push(&pending[..bytes], self.seen - pending.len());
+    }
+
+    /// The same as a part of the answer.
+    fn say(&mut self, pending: &str, bytes: usize) {
+        self.answer.push(&pending[..bytes], self.seen - pending.len());
+    }
+
+    fn take_sources(&mut self) -> Sources {
+        Sources {
+            reasoning: self.reasoning.take_sources(),
+            answer: self.answer.take_sources(),
+        }
+    }
+
     fn take(&mut self) -> Delta {
         Delta {
             reasoning: self.reasoning.take(),

@@ -63,10 +63,10 @@ impl Parser {
     /// Gives out what is held back; whether the output ended inside of the thinking block.
     pub(super) fn finish(self, parts: &mut Parts) -> bool {
         match self.stage {
-            Stage::Thinking | Stage::Start { inside: true } => parts.reasoning.push(&self.pending),
+            Stage::Thinking | Stage::Start { inside: true } => parts.think(&self.pending, self.pending.len()),
             // An unfinished call is neither shown nor run.
             Stage::Answer if self.pending.starts_with(CALL) => {}
-            Stage::Answer | Stage::Start { inside: false } => parts.answer.push(&self.pending),
+            Stage::Answer | Stage::Start { inside: false } => parts.say(&self.pending, self.pending.len()),
             Stage::Call => {}
         }
         matches!(self.stage, Stage::Thinking | Stage::Start { inside: true })
@@ -102,12 +102,12 @@ impl Parser {
         let call = self.find_call(close.unwrap_or(self.pending.len()));
         match (call, close) {
             (Some((at, Follows::Call)), _) => {
-                parts.reasoning.push(&self.pending[..at]);
+                parts.think(&self.pending, at);
                 self.drop_front(at);
                 self.stage = Stage::Call;
             }
             (_, Some(at)) => {
-                parts.reasoning.push(&self.pending[..at]);
+                parts.think(&self.pending, at);
                 self.drop_front(at + CLOSE.len());
                 self.stage = Stage::Answer;
             }
@@ -116,7 +116,7 @@ impl Parser {
                     || self.pending.len() - held_len(&self.pending, &[CLOSE, CALL]),
                     |(at, _)| at,
                 );
-                parts.reasoning.push(&self.pending[..free]);
+                parts.think(&self.pending, free);
                 self.drop_front(free);
                 return false;
             }
@@ -130,7 +130,7 @@ impl Parser {
             Some((at, _)) => *at,
             None => self.pending.len() - held_len(&self.pending, &[CALL]),
         };
-        parts.answer.push(&self.pending[..free]);
+        parts.say(&self.pending, free);
         self.drop_front(free);
         let is_call = matches!(call, Some((_, Follows::Call)));
         if is_call {
@@ -147,7 +147,7 @@ impl Parser {
         };
         match calls::parse(&self.pending[CALL.len()..at], &self.schemas) {
             Some(call) => parts.tool_calls.push(call),
-            None => parts.answer.push(&self.pending[..at + CALL_END.len()]),
+            None => parts.say(&self.pending, at + CALL_END.len()),
         }
         self.drop_front(at + CALL_END.len());
         self.stage = Stage::Answer;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Delta, Outcome, OutputFormat, Thinking, ThinkingParser};
+use super::{Delta, Outcome, OutputFormat, Sources, Stretch, Thinking, ThinkingParser};
 
 const INSIDE: &str = "<|im_start|>assistant\n<think>\n";
 const FRESH: &str = "<|im_start|>assistant\n";
@@ -11,12 +11,25 @@ fn parse_with(format: OutputFormat, prompt: &str, output: &str, limit: bool, too
     let run = |pieces: &[&str]| {
         let mut parser = ThinkingParser::new(format, prompt, tools);
         let mut shown = Delta::default();
+        let mut found = (String::new(), String::new());
+        let mut find = |sources: &Sources| {
+            let text = |stretches: &[Stretch]| {
+                stretches
+                    .iter()
+                    .map(|s| &output[s.at..s.at + s.bytes])
+                    .collect::<String>()
+            };
+            found.0 += &text(&sources.reasoning);
+            found.1 += &text(&sources.answer);
+        };
         for piece in pieces {
             let delta = parser.push(piece);
             shown.reasoning += &delta.reasoning;
             shown.answer += &delta.answer;
+            find(&parser.take_sources());
         }
-        let outcome = parser.finish(limit);
+        let (outcome, sources) = parser.finish_with_sources(limit);
+        find(&sources);
         shown.reasoning += &outcome.last.reasoning;
         shown.answer += &outcome.last.answer;
         assert_eq!(
@@ -24,6 +37,7 @@ fn parse_with(format: OutputFormat, prompt: &str, output: &str, limit: bool, too
             (&outcome.reasoning, &outcome.answer),
             "{pieces:?}"
         );
+        assert_eq!(found, (shown.reasoning, shown.answer), "where it stands: {pieces:?}");
         Outcome {
             last: Delta::default(),
             ..outcome
