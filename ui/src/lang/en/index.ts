@@ -11,6 +11,33 @@ export const en = {
 
   app: "Slipstream",
 
+  units: {
+    ms: "ms",
+    s: "s",
+    min: "min",
+    h: "h",
+    bytes: ["B", "kB", "MB", "GB", "TB"],
+    percent: (n: string) => `${n} %`,
+    of: (part: string, whole: string) => `${part} of ${whole}`,
+  },
+
+  /** What is counted, in the forms that the language has for numbers of them. */
+  counted: {
+    files: { one: "file", other: "files" },
+    lines: { one: "line", other: "lines" },
+    models: { one: "model", other: "models" },
+    rounds: { one: "round", other: "rounds" },
+    tokens: { one: "token", other: "tokens" },
+    words: { one: "word", other: "words" },
+  },
+
+  keyNames: {
+    escape: "Esc",
+    enter: "Enter",
+    shiftEnter: "Shift Enter",
+    hint: (what: string, key: string) => `${what} (${key})`,
+  },
+
   days: { today: "Today", yesterday: "Yesterday", week: "Previous 7 days", older: "Older" } satisfies Record<Day, string>,
 
   sidebar: {
@@ -105,7 +132,6 @@ export const en = {
   files: {
     label: "Files",
     attach: "Attach text files",
-    line: "line",
     tokens: (n: string) => `${n} tokens`,
     remove: (name: string) => `Do not send ${name}`,
   },
@@ -146,7 +172,6 @@ export const en = {
   thinking: {
     open: "Thinking…",
     closed: (words: string) => `Thought for ${words}`,
-    words: "word",
   },
 
   state: {
@@ -262,7 +287,6 @@ export const en = {
     acceptance: "Acceptance by draft position",
     acceptanceNote: "Of the drafts made at each position, the share the model kept.",
     rounds: "Rounds",
-    roundWord: "round",
     roundsNote: (rounds: string, per: number) => (per > 1 ? `${rounds}, ${per} to a column. Fainter means fewer accepted.` : rounds),
     round: (n: string, kept: number, drafted: number) => `Round ${n}: ${kept} of ${drafted} drafts accepted`,
     roundRange: (a: string, b: string, kept: number, drafted: number) => `Rounds ${a} to ${b}: ${kept} of ${drafted} drafts accepted`,

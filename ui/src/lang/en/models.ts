@@ -49,7 +49,6 @@ export const models = {
     folders: "Folders",
     foldersNote: "Models in these folders are listed too. Their files stay where they are.",
     folderAway: "Not there now. Connect the disk to see its models.",
-    folderModels: (n: string) => n,
     folderAdd: "Add a folder…",
     folderRemove: (path: string) => `Do not look through ${path} any more`,
     drop: "Drop a folder with models",
