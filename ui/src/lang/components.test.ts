@@ -68,6 +68,6 @@ test("words in markup are found wherever they stand", () => {
 });
 
 test("no module keeps words of the language it was loaded with", () => {
-  const keeps = Object.entries(modules).filter(([, source]) => /^(export )?const .*=.*\bstrings\b(?!.*=>)/m.test(source));
+  const keeps = Object.entries(modules).filter(([, source]) => /^(export )?const (?:(?!=>).)*\bstrings\b/m.test(source));
   expect(keeps.map(([path]) => path)).toEqual([]);
 });

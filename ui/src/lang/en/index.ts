@@ -4,10 +4,12 @@ import type { Day } from "../../lib/days";
 import type { Action } from "../../lib/keys";
 import { measuring } from "./measuring";
 import { models } from "./models";
+import { settings } from "./settings";
 
 export const en = {
   ...models,
   ...measuring,
+  ...settings,
 
   app: "Slipstream",
 
@@ -23,6 +25,7 @@ export const en = {
 
   /** What is counted, in the forms that the language has for numbers of them. */
   counted: {
+    chats: { one: "chat", other: "chats" },
     files: { one: "file", other: "files" },
     lines: { one: "line", other: "lines" },
     models: { one: "model", other: "models" },
@@ -208,18 +211,6 @@ export const en = {
     open: "Show the figures of this reply",
   },
 
-  welcome: {
-    title: "What would you like to know?",
-    running: (model: string) => `${model} runs on this computer. Nothing you write leaves it.`,
-    lines: [
-      "A small head drafts a few tokens ahead; the model checks them all in one pass and keeps those it would have written itself. Same words, fewer passes.",
-      "The line under each reply tells what that gained. Click it for the details.",
-    ],
-    close: "Got it",
-    examples: "Try one of these",
-    prompts: ["What is the capital of France?", "Explain how a stack works.", "Write a haiku about the sea.", "What is 12 + 30?"],
-  },
-
   composer: {
     label: "Message",
     queued: "Next:",
@@ -315,20 +306,6 @@ export const en = {
     costOf: (ms: string, ratio: string) => `${ms} · ${ratio} ×`,
     costDraft: "One draft",
     plainRounds: "Rounds without drafts",
-  },
-
-  settings: {
-    title: "Settings",
-    appearance: "Appearance",
-    theme: "Theme",
-    system: "As the system",
-    light: "Light",
-    dark: "Dark",
-    sidebar: "Show the side bar",
-    replies: "Replies",
-    saving: "Saving…",
-    saved: "Saved",
-    failed: "Not saved",
   },
 
   shortcuts: {
