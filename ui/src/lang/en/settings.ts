@@ -57,7 +57,7 @@ export const settings = {
       token: { name: "Access token", note: "", also: "hugging face hf licence private gated login" },
       files: { name: "Export and import", note: "", also: "export all backup markdown json html chatgpt open webui import" },
       purge: { name: "Deleted chats", note: "They can be taken back until the app ends, and are gone then.", also: "purge trash remove undo" },
-      data: { name: "Data folder", note: "Chats, settings and drafts. Models are not in it.", also: "path database location move disk history" },
+      data: { name: "Data folder", note: "Chats, settings, drafts and measurements. Models are not in it.", also: "path database location move disk history" },
       reset: { name: "Reset the settings", note: "", also: "defaults factory undo" },
     } satisfies Record<Row, Words>,
     automatic: "automatic",
