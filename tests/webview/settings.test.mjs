@@ -55,7 +55,7 @@ story("settings are found by words, changed, kept and set back", async (open) =>
   window = await open();
   await ready(window);
   assert.equal(await theme(window), "dark");
-  assert.equal(await attribute(window, "offer", "data-kind"), "none");
+  assert.equal(await attribute(window, "offer", "data-kind"), "limited");
   await send(window, QUESTION);
   await until("a reply", async () => (await attribute(window, "message-assistant", "data-status")) === "complete");
 

@@ -16,6 +16,8 @@ test("the pair that suits the machine is offered, and no other", () => {
   expect(offerOf(view([pair("small"), best]))).toEqual({ kind: "get", pair: best });
   expect(offerOf(view([pair("small"), pair("large", { memory: need("tooLarge") })]))).toEqual({ kind: "none" });
   expect(offerOf(view([]))).toEqual({ kind: "none" });
+  const beyond = pair("large", { memory: { ...need("tooLarge"), limit: 1e9 } });
+  expect(offerOf(view([beyond]))).toEqual({ kind: "limited" });
 });
 
 test("what stands in the way is said", () => {

@@ -9,6 +9,8 @@ export interface SettingsState {
   save: "saved" | "waiting" | "failed";
   /** What was set before a reset, until something else is. */
   before: Settings | null;
+  /** Whether the app has told them yet. */
+  known: boolean;
 }
 
 export type SettingsEvent =
@@ -48,12 +50,13 @@ export const initial: SettingsState = {
   revision: 0,
   save: "saved",
   before: null,
+  known: false,
 };
 
 export function apply(state: SettingsState, event: SettingsEvent): SettingsState {
   switch (event.type) {
     case "loaded":
-      return { settings: event.settings, revision: state.revision, save: "saved", before: null };
+      return { settings: event.settings, revision: state.revision, save: "saved", before: null, known: true };
     case "changed":
       return { ...set(state, event.patch), before: null };
     case "reset": {

@@ -92,6 +92,7 @@ export const settings = {
       get: (name: string) => `${name} is the largest pair of model and head that fits this computer’s memory.`,
       here: (name: string) => `${name}, the largest pair that fits this computer’s memory, is here already.`,
       none: "None of the pairs that Slipstream knows fits this computer’s memory, so none is offered. The built-in model runs all the same.",
+      limited: "No pair fits the memory limit that you set.",
       unknown: "This computer’s memory cannot be read, so no pair is offered. All of them are under Models.",
       full: (name: string, need: string) => `${name} would fit the memory, but not the disk: ${need} are needed.`,
       offline: (name: string) => `${name} would fit this computer. Slipstream is set to offline, so nothing is fetched.`,
