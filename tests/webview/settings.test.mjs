@@ -37,7 +37,8 @@ story("settings are found by words, changed, kept and set back", async (open) =>
   await until("all settings", () => shown(window, "section-appearance"));
   assert.equal(await (await window.at("settings-search")).getValue(), "");
 
-  await window.click("theme-dark");
+  // The radio itself is out of sight: its words are what is clicked.
+  await (await window.browser.$('label:has([data-testid="theme-dark"])')).click();
   assert.equal(await theme(window), "dark");
   await (await window.at("setting-kv")).selectByAttribute("value", "eight");
   await until("what the loaded model does", () => shown(window, "kv-now"));
