@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use app::ipc::{AppError, ExactnessChoice, MessageStatus, Provenance, Role, Run, Settings, SpeculationChoice};
+use app::ipc::{AppError, ExactnessChoice, KvChoice, MessageStatus, Provenance, Role, Run, Settings, SpeculationChoice};
 use app::store::{Ending, Error, Store};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use tempfile::TempDir;
@@ -323,6 +323,9 @@ async fn settings_are_kept_and_the_model_is_the_loads_alone() {
         theme: "dark".to_owned(),
         welcomed: true,
         sidebar: false,
+        language: "de".to_owned(),
+        kv: KvChoice::Four,
+        memory_limit_gb: Some(24.5),
         ..Settings::default()
     };
     settings.options.speculation = SpeculationChoice::Block { size: 5 };

@@ -10,15 +10,33 @@ const SMALL_MAC: f64 = (36_u64 << 30) as f64;
 /// Conversation and program; a model smaller than that is not talked to at such length.
 const BESIDE_FILES: f64 = 2e9;
 
-/// Bytes of memory: in all, and what programs could take now.
+/// Bytes of memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Memory {
+    /// In all.
+    pub total: Option<f64>,
+    /// What programs could take now.
+    pub free: Option<f64>,
+    /// What the person lets models have.
+    pub limit: Option<f64>,
+}
+
+/// The machine's memory, of which models may have so much.
 #[must_use]
-pub fn memory() -> (Option<f64>, Option<f64>) {
+pub fn memory(limit: Option<f64>) -> Memory {
     let Ok(mut system) = sysinfo::System::new() else {
-        return (None, None);
+        return Memory {
+            limit,
+            ..Memory::default()
+        };
     };
     system.refresh_memory();
     let read = |bytes: u64| (bytes > 0).then_some(bytes as f64);
-    (read(system.total_memory()), read(system.available_memory()))
+    Memory {
+        total: read(system.total_memory()),
+        free: read(system.available_memory()),
+        limit,
+    }
 }
 
 /// The memory that a model takes whose files have so many bytes: an eighth more for what is computed, and what is beside
@@ -29,14 +47,17 @@ pub fn memory_need(files: f64) -> Option<f64> {
 }
 
 /// A model's need against the memory. `advised` is the smallest machine that somebody advised it for: on a smaller one it
-/// is too large, on such a one it is not.
+/// is too large, on such a one it is not. Beyond the person's own limit everything is.
 #[must_use]
-pub fn fits_memory(bytes: Option<f64>, advised: Option<f64>, (total, free): (Option<f64>, Option<f64>)) -> Need {
+pub fn fits_memory(bytes: Option<f64>, advised: Option<f64>, memory: Memory) -> Need {
+    let Memory { total, free, limit } = memory;
+    let exceeded = limit.filter(|limit| bytes.is_some_and(|bytes| bytes > *limit));
     // Systems keep some memory back from what they tell.
     let is_advised = advised
         .zip(total)
         .map(|(advised, total)| total >= advised - advised / 16.0);
     let verdict = match (is_advised, bytes, total) {
+        _ if exceeded.is_some() => Verdict::TooLarge,
         (Some(false), ..) => Verdict::TooLarge,
         (_, Some(bytes), Some(total)) if bytes <= lent(total) => match free {
             // It would fit, but other programs hold the room now.
@@ -53,6 +74,7 @@ pub fn fits_memory(bytes: Option<f64>, advised: Option<f64>, (total, free): (Opt
         bytes,
         free,
         total,
+        limit: exceeded,
     }
 }
 
@@ -70,6 +92,7 @@ pub fn fits_disk(bytes: Option<f64>, free: Option<f64>) -> Need {
         bytes,
         free,
         total: None,
+        limit: None,
     }
 }
 
@@ -87,7 +110,37 @@ mod tests {
     use super::*;
 
     fn verdict(bytes: Option<f64>, advised: Option<f64>, total: Option<f64>, free: Option<f64>) -> Verdict {
-        fits_memory(bytes, advised, (total, free)).verdict
+        let limit = None;
+        fits_memory(bytes, advised, Memory { total, free, limit }).verdict
+    }
+
+    #[test]
+    fn a_limit_of_ones_own_only_takes_away() {
+        let of_eight = |bytes, advised, limit| {
+            let (total, free, limit) = (Some(8e9), Some(7e9), Some(limit));
+            fits_memory(Some(bytes), advised, Memory { total, free, limit })
+        };
+        let over = of_eight(4e9, None, 3e9);
+        assert_eq!((over.verdict, over.limit), (Verdict::TooLarge, Some(3e9)));
+        let within = of_eight(4e9, None, 5e9);
+        assert_eq!((within.verdict, within.limit), (Verdict::Fits, None));
+        assert_eq!(
+            of_eight(4e9, Some(8e9), 3e9).verdict,
+            Verdict::TooLarge,
+            "advice or not"
+        );
+        assert_eq!(
+            of_eight(6e9, None, 100e9).verdict,
+            Verdict::Tight,
+            "it makes no machine larger"
+        );
+        assert_eq!(of_eight(9e9, None, 100e9).verdict, Verdict::TooLarge);
+        let unreadable = Memory {
+            limit: Some(3e9),
+            ..Memory::default()
+        };
+        assert_eq!(fits_memory(Some(4e9), None, unreadable).verdict, Verdict::TooLarge);
+        assert_eq!(fits_memory(None, None, unreadable).verdict, Verdict::Unknown);
     }
 
     #[test]
@@ -129,7 +182,8 @@ mod tests {
 
     #[test]
     fn this_machine_tells_its_memory() {
-        let (total, free) = memory();
-        assert!(total.unwrap() >= free.unwrap());
+        let memory = memory(Some(1e9));
+        assert!(memory.total.unwrap() >= memory.free.unwrap());
+        assert_eq!(memory.limit, Some(1e9));
     }
 }

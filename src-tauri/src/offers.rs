@@ -5,7 +5,7 @@ use crate::hub::catalog::{Catalog, Entry, Part};
 use crate::ipc::{
     CatalogPair, CatalogView, LocalModel, Machine, ModelHealth, ModelRole, Need, Shelved, Verdict, Wanted, WantedPart,
 };
-use crate::machine;
+use crate::machine::{self, Memory};
 
 /// Repositories of targets and their heads that the catalogue knows to go together.
 #[must_use]
@@ -16,23 +16,23 @@ pub fn known_pairs() -> Vec<(String, String)> {
         .collect()
 }
 
-/// All pairs, the recommended one first.
+/// All pairs, the recommended one first. Models may have so much of the memory, if there is a limit.
 #[must_use]
-pub fn view(config: &HubConfig, shelf: &[Shelved]) -> CatalogView {
-    let (memory_total, memory_free) = machine::memory();
+pub fn view(config: &HubConfig, shelf: &[Shelved], limit: Option<f64>) -> CatalogView {
+    let memory = machine::memory(limit);
     let machine = Machine {
-        memory_total,
-        memory_free,
+        memory_total: memory.total,
+        memory_free: memory.free,
         disk_free: (config.disk_free)(&config.cache_dir).map(|free| free as f64),
         cache_dir: config.cache_dir.to_string_lossy().into_owned(),
         offline: config.offline,
     };
     let catalog = Catalog::built_in();
-    let recommended = recommend(catalog, memory_total).map(|entry| entry.id.clone());
+    let recommended = recommend(catalog, memory).map(|entry| entry.id.clone());
     let mut pairs: Vec<CatalogPair> = catalog
         .entries()
         .iter()
-        .map(|entry| pair(entry, &machine, shelf))
+        .map(|entry| pair(entry, memory, machine.disk_free, shelf))
         .collect();
     for pair in &mut pairs {
         pair.recommended = Some(&pair.id) == recommended.as_ref();
@@ -41,8 +41,8 @@ pub fn view(config: &HubConfig, shelf: &[Shelved]) -> CatalogView {
     CatalogView { machine, pairs }
 }
 
-fn pair(entry: &Entry, machine: &Machine, shelf: &[Shelved]) -> CatalogPair {
-    let memory = memory(entry, (machine.memory_total, machine.memory_free));
+fn pair(entry: &Entry, machine: Memory, disk_free: Option<f64>, shelf: &[Shelved]) -> CatalogPair {
+    let memory = memory(entry, machine);
     let bytes = entry.bytes().map(|bytes| bytes as f64);
     CatalogPair {
         id: entry.id.clone(),
@@ -66,25 +66,20 @@ fn pair(entry: &Entry, machine: &Machine, shelf: &[Shelved]) -> CatalogPair {
         verified: entry.verified,
         recommended: false,
         memory,
-        disk: machine::fits_disk(bytes, machine.disk_free),
+        disk: machine::fits_disk(bytes, disk_free),
         installed: installed(entry, shelf),
     }
 }
 
 /// What a plan of so many bytes would take of the memory.
 #[must_use]
-pub fn memory_of_plan(wanted: &Wanted, bytes: f64) -> Need {
-    need(entry_of(wanted), bytes, machine::memory())
+pub fn memory_of_plan(wanted: &Wanted, bytes: f64, limit: Option<f64>) -> Need {
+    need(entry_of(wanted), bytes, machine::memory(limit))
 }
 
 /// What a model that is here would take of a machine's memory, with its head or without.
 #[must_use]
-pub fn memory_of_model(
-    repo: Option<&str>,
-    head: Option<&str>,
-    bytes: f64,
-    machine: (Option<f64>, Option<f64>),
-) -> Need {
+pub fn memory_of_model(repo: Option<&str>, head: Option<&str>, bytes: f64, machine: Memory) -> Need {
     let is = |part: &Part, repo: &str| part.repo.to_string() == repo;
     let mut entries = Catalog::built_in().entries().iter();
     let entry = entries.find(|entry| {
@@ -115,14 +110,14 @@ fn entry_of(wanted: &Wanted) -> Option<&'static Entry> {
 }
 
 /// As the catalogue says of a pair of its own, else by the bytes of its files.
-fn need(entry: Option<&Entry>, bytes: f64, machine: (Option<f64>, Option<f64>)) -> Need {
+fn need(entry: Option<&Entry>, bytes: f64, machine: Memory) -> Need {
     match entry.map(|entry| memory(entry, machine)) {
         Some(need) if need.bytes.is_some() => need,
         _ => machine::fits_memory(machine::memory_need(bytes), None, machine),
     }
 }
 
-fn memory(entry: &Entry, machine: (Option<f64>, Option<f64>)) -> Need {
+fn memory(entry: &Entry, machine: Memory) -> Need {
     let advised = entry.memory.mac_bytes.map(|bytes| bytes as f64);
     machine::fits_memory(memory_need(entry), advised, machine)
 }
@@ -136,16 +131,17 @@ fn memory_need(entry: &Entry) -> Option<f64> {
 
 /// The pair for a machine with so much memory: of those that may be suggested and suit it, the one with the largest
 /// target. Where the memory cannot be read it is the smallest of all.
-fn recommend(catalog: &Catalog, total: Option<f64>) -> Option<&Entry> {
+fn recommend(catalog: &Catalog, machine: Memory) -> Option<&Entry> {
     let suggested = catalog
         .entries()
         .iter()
         .filter(|e| e.suggest && e.target.bytes.is_some());
-    if total.is_none() {
+    if machine.total.is_none() {
         return suggested.min_by_key(|e| e.target.bytes);
     }
     // What other programs hold now is no reason to recommend a smaller one; advice is one to recommend a tight one.
-    let suits = |entry: &&Entry| match memory(entry, (total, None)).verdict {
+    let empty = Memory { free: None, ..machine };
+    let suits = |entry: &&Entry| match memory(entry, empty).verdict {
         Verdict::Fits => true,
         Verdict::Tight => entry.memory.mac_bytes.is_some(),
         Verdict::TooLarge | Verdict::Unknown => false,
@@ -181,7 +177,7 @@ mod tests {
 
     #[test]
     fn each_mac_gets_the_largest_that_suits_it() {
-        let recommended = |total| recommend(Catalog::built_in(), total).map(|entry| entry.id.as_str());
+        let recommended = |total| recommend(Catalog::built_in(), of(total)).map(|entry| entry.id.as_str());
         for (gib, id) in [
             (4.0, None),
             (8.0, Some("qwen3.5-4b-4bit")),
@@ -204,7 +200,7 @@ mod tests {
     #[test]
     fn a_fit_goes_by_advice_then_by_need() {
         let catalog = Catalog::built_in();
-        let fit = |id: &str, gib: f64| memory(catalog.entry(id).unwrap(), (Some(gib * GIB), None)).verdict;
+        let fit = |id: &str, gib: f64| memory(catalog.entry(id).unwrap(), of(Some(gib * GIB))).verdict;
         let small = fit("qwen3.5-4b-4bit", 8.0);
         assert_eq!(small, Verdict::Tight, "its stated peak is more than an 8 GB Mac lends");
         assert_eq!(fit("qwen3.5-4b-4bit", 16.0), Verdict::Fits);
@@ -216,7 +212,7 @@ mod tests {
         assert_eq!(fit("qwen3.6-35b-a3b-4bit", 32.0), Verdict::Tight);
         assert_eq!(fit("inkling-0.6b", 1.0), Verdict::Unknown);
         for entry in catalog.entries() {
-            let unreadable = memory(entry, (None, None)).verdict;
+            let unreadable = memory(entry, Memory::default()).verdict;
             assert_eq!(unreadable, Verdict::Unknown, "it never stands in the way");
         }
     }
@@ -224,13 +220,16 @@ mod tests {
     /// The catalogue, a plan and a card of a model that is here say the same of a pair.
     #[test]
     fn a_pair_needs_the_same_wherever_it_is_shown() {
-        let mac = (Some(8.0 * GIB), Some(6.0 * GIB));
+        let mac = Memory {
+            free: Some(6.0 * GIB),
+            ..of(Some(8.0 * GIB))
+        };
         for entry in Catalog::built_in()
             .entries()
             .iter()
             .filter(|e| e.target.bytes.is_some())
         {
-            let pair = pair(entry, &with(mac), &[]);
+            let pair = pair(entry, mac, None, &[]);
             assert!(is_catalogued(&pair.wanted), "{}", entry.id);
             assert_eq!(need(entry_of(&pair.wanted), 1e9, mac), pair.memory, "{}", entry.id);
             let repo = |part: &WantedPart| part.repo.clone();
@@ -240,19 +239,35 @@ mod tests {
             assert_eq!(here, pair.memory, "{}", entry.id);
         }
         let entry = Catalog::built_in().entry("qwen3.5-4b-4bit").unwrap();
-        let mut own = pair(entry, &with(mac), &[]).wanted;
+        let mut own = pair(entry, mac, None, &[]).wanted;
         own.parts[0].include = vec!["config.json".to_owned()];
         assert!(!is_catalogued(&own));
         assert_eq!(memory_of_model(Some("a/b"), None, 8e9, mac).bytes, Some(11e9));
     }
 
-    fn with((memory_total, memory_free): (Option<f64>, Option<f64>)) -> Machine {
-        Machine {
-            memory_total,
-            memory_free,
-            disk_free: None,
-            cache_dir: String::new(),
-            offline: false,
+    /// A limit counts in every verdict, so that a pair beyond it is not the one that is recommended.
+    #[test]
+    fn a_limit_of_ones_own_is_kept_by_what_is_recommended() {
+        let limited = |limit: f64| Memory {
+            limit: Some(limit),
+            ..of(Some(32.0 * GIB))
+        };
+        let recommended = |limit| recommend(Catalog::built_in(), limited(limit)).map(|entry| entry.id.as_str());
+        assert_eq!(recommended(30e9), Some("qwen3.8-27b-4bit"));
+        assert_eq!(recommended(12e9), Some("qwen3.5-9b-4bit"));
+        assert_eq!(recommended(1e9), None);
+        let entry = Catalog::built_in().entry("qwen3.8-27b-4bit").unwrap();
+        assert_eq!(memory(entry, limited(12e9)).limit, Some(12e9));
+        assert_eq!(
+            memory_of_model(Some("a/b"), None, 8e9, limited(10e9)).verdict,
+            Verdict::TooLarge
+        );
+    }
+
+    fn of(total: Option<f64>) -> Memory {
+        Memory {
+            total,
+            ..Memory::default()
         }
     }
 

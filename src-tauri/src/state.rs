@@ -10,10 +10,12 @@ use crate::error::Error;
 use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
-use crate::ipc::{AppError, Attachment, ChatConfig, ExportFormat, Imported, ModelsView, TokenSource, TokenView};
+use crate::ipc::{
+    AppError, Attachment, ChatConfig, DataFolder, ExportFormat, Imported, ModelsView, TokenSource, TokenView,
+};
 use crate::library::{Assets, Library, Places};
 use crate::offers;
-use crate::store::{Store, data_dir};
+use crate::store::{DATA_DIR, Store, data_dir};
 use crate::transfer;
 use crate::turn::{Turns, check_options};
 
@@ -31,6 +33,7 @@ pub struct AppState {
     /// Downloads, or why there can be none.
     downloads: Result<Downloads, AppError>,
     tokens: TokenStore,
+    data_dir: PathBuf,
 }
 
 impl AppState {
@@ -78,6 +81,7 @@ impl AppState {
             benches,
             downloads,
             tokens,
+            data_dir: data_dir.to_owned(),
         })
     }
 
@@ -89,6 +93,7 @@ impl AppState {
     /// The models on this machine, and the catalogue as it sees them, by one look at the disk. Nothing is asked of the hub.
     pub async fn models(&self) -> Result<ModelsView, AppError> {
         let shelf = self.library.shelf().await?;
+        let limit = self.store.settings().await?.memory_limit();
         let config = match self.downloads() {
             Ok(downloads) => downloads.hub().config().clone(),
             Err(error) => {
@@ -100,11 +105,21 @@ impl AppState {
             }
         };
         Ok(tokio::task::spawn_blocking(move || ModelsView {
-            catalog: Some(offers::view(&config, &shelf.models)),
+            catalog: Some(offers::view(&config, &shelf.models, limit)),
             catalog_error: None,
             shelf,
         })
         .await?)
+    }
+
+    /// Where chats and settings are, and what of them waits to be removed.
+    pub async fn data_folder(&self) -> Result<DataFolder, AppError> {
+        Ok(DataFolder {
+            path: self.data_dir.display().to_string(),
+            variable: DATA_DIR.to_owned(),
+            chosen: std::env::var_os(DATA_DIR).is_some_and(|dir| Path::new(&dir) == self.data_dir),
+            deleted_chats: self.store.deleted_chats().await?,
+        })
     }
 
     /// Where the access token comes from.

@@ -2,6 +2,7 @@
 
 mod branches;
 mod failures;
+mod memory;
 mod replies;
 mod settings;
 

@@ -449,6 +449,10 @@ loadMs: number,
  */
 memoryBytes: number, 
 /**
+ * How keys and values are held.
+ */
+kv: KvChoice, 
+/**
  * Oddities of the checkpoint.
  */
 warnings: Array<string>, 
@@ -539,7 +543,45 @@ drafter: string | null,
 /**
  * Named configurations for chats.
  */
-presets: Array<Preset>, };
+presets: Array<Preset>, 
+/**
+ * `system` or the tag of a language that the window has.
+ */
+language: string, 
+/**
+ * How the next load holds keys and values.
+ */
+kv: KvChoice, 
+/**
+ * Most memory for models, in billions of bytes; without a value what the machine lends.
+ */
+memoryLimitGb: number | null, };
+
+/**
+ * How keys and values are held.
+ */
+export type KvChoice = "plain" | "eight" | "four";
+
+/**
+ * Where chats and settings are kept.
+ */
+export type DataFolder = { 
+/**
+ * The folder.
+ */
+path: string, 
+/**
+ * The environment variable that names another one.
+ */
+variable: string, 
+/**
+ * Whether it does so now.
+ */
+chosen: boolean, 
+/**
+ * Deleted chats that can still be taken back.
+ */
+deletedChats: number, };
 
 /**
  * Whether something of this size fits.
@@ -565,7 +607,11 @@ free: number | null,
 /**
  * Bytes in all.
  */
-total: number | null, };
+total: number | null, 
+/**
+ * Bytes that the person lets models have, if less than the need.
+ */
+limit: number | null, };
 
 /**
  * The machine, as far as its numbers can be read.

@@ -17,6 +17,7 @@ use crate::checkpoint::{Checkpoint, family_of, read_json_object};
 use crate::family::{HeadPlace, LoadOptions};
 use crate::generate::Controller;
 use crate::nn::ffi;
+use crate::nn::memory;
 use crate::nn::rows::{self, RowPolicy};
 use crate::registry::{Entry, Pair};
 use crate::text::{ChatTemplate, EndTokens, GenerationDefaults, OutputFormat, Tokenizer};
@@ -87,6 +88,7 @@ impl TextParts {
 /// Loads what was asked for.
 pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let start = Instant::now();
+    memory::limit(request.memory_limit);
     let checkpoint = Checkpoint::open(&request.target)?;
     let family = family_of(&checkpoint)?;
     let mut warnings = checkpoint.warnings.clone();

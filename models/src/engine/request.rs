@@ -25,6 +25,9 @@ pub struct LoadRequest {
     pub kv: KvFormat,
     /// Bytes that conversations may hold between generations; without a number, a share of the memory there is.
     pub cache_bytes: Option<u64>,
+    /// Bytes that MLX is told to get along with; without a number, what it takes for granted itself. A guideline: beyond it
+    /// freed memory is not kept for later and work waits for other work, but nothing fails.
+    pub memory_limit: Option<u64>,
 }
 
 /// Which kind of drafter a load may use.

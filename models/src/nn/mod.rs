@@ -5,6 +5,7 @@ mod conv;
 pub(crate) mod ffi;
 mod gated_delta;
 mod linear;
+pub(crate) mod memory;
 mod metal;
 mod moe;
 mod rotation;

@@ -5,7 +5,7 @@ use crate::ipc::Conditions;
 /// The machine as it is now.
 #[must_use]
 pub fn read() -> Conditions {
-    let (memory_bytes, _) = crate::machine::memory();
+    let memory_bytes = crate::machine::memory(None).total;
     Conditions {
         cores: std::thread::available_parallelism()
             .ok()

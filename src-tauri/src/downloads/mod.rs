@@ -87,7 +87,8 @@ impl Downloads {
         let plan = self.inner.hub.plan(&requests, &cancel).await?;
         let wanted = pinned(wanted, &plan);
         let id = self.new_id();
-        let memory = offers::memory_of_plan(&wanted, plan.total() as f64);
+        let limit = self.inner.store.settings().await?.memory_limit();
+        let memory = offers::memory_of_plan(&wanted, plan.total() as f64, limit);
         let shown = view::plan(&id, &wanted, &plan, memory);
         let mut plans = self.inner.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= MOST_PLANS {

@@ -31,6 +31,8 @@ pub struct Need {
     pub free: Option<f64>,
     /// Bytes in all.
     pub total: Option<f64>,
+    /// Bytes that the person lets models have, if less than the need.
+    pub limit: Option<f64>,
 }
 
 /// The machine, as far as its numbers can be read.

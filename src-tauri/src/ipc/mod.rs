@@ -8,6 +8,7 @@ mod chats;
 mod compare;
 mod hub;
 mod model;
+mod settings;
 
 use serde::{Deserialize, Serialize};
 use ts_rs::{Config, TS};
@@ -17,6 +18,7 @@ pub use chats::*;
 pub use compare::*;
 pub use hub::*;
 pub use model::*;
+pub use settings::*;
 
 /// The text of `ui/src/bindings.ts`: every type of this folder, for the window's code.
 #[must_use]
@@ -43,6 +45,8 @@ pub fn bindings() -> String {
         declare::<RowCost>(&config),
         declare::<SamplingDefaults>(&config),
         declare::<Settings>(&config),
+        declare::<KvChoice>(&config),
+        declare::<DataFolder>(&config),
         declare::<Verdict>(&config),
         declare::<Need>(&config),
         declare::<Machine>(&config),
@@ -409,6 +413,12 @@ pub struct Settings {
     pub drafter: Option<String>,
     /// Named configurations for chats.
     pub presets: Vec<Preset>,
+    /// `system` or the tag of a language that the window has.
+    pub language: String,
+    /// How the next load holds keys and values.
+    pub kv: KvChoice,
+    /// Most memory for models, in billions of bytes; without a value what the machine lends.
+    pub memory_limit_gb: Option<f64>,
 }
 
 impl Default for TurnOptions {
@@ -437,6 +447,9 @@ impl Default for Settings {
             model: "builtin".to_owned(),
             drafter: None,
             presets: Vec::new(),
+            language: "system".to_owned(),
+            kv: KvChoice::Plain,
+            memory_limit_gb: None,
         }
     }
 }

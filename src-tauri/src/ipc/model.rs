@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::AppError;
+use super::{AppError, KvChoice};
 
 /// A model that can be loaded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
@@ -73,6 +73,8 @@ pub enum ModelStatus {
         load_ms: f64,
         /// Bytes held.
         memory_bytes: f64,
+        /// How keys and values are held.
+        kv: KvChoice,
         /// Oddities of the checkpoint.
         warnings: Vec<String>,
         /// The checkpoint's sampling defaults.

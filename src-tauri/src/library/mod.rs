@@ -12,11 +12,11 @@ mod status;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use models::{Calibration, Engine, LoadRequest, Loaded};
+use models::{Calibration, Engine, KvFormat, LoadRequest, Loaded};
 use tokio::sync::{Mutex, watch};
 
 use crate::error::Error;
-use crate::ipc::{AppError, Deletion, LocalModel, ModelStatus, ShelfView, Shelved};
+use crate::ipc::{AppError, Deletion, KvChoice, LocalModel, ModelStatus, ShelfView, Shelved};
 use crate::power::power_mode;
 use crate::store::Store;
 
@@ -50,6 +50,8 @@ pub struct Ready {
     pub loaded: Loaded,
     /// Why the drafter that was asked for is not there: it belongs to another model.
     pub mismatch: Option<AppError>,
+    /// How it holds keys and values.
+    pub kv: KvChoice,
 }
 
 #[derive(Debug, Clone)]
@@ -155,11 +157,12 @@ impl Library {
     pub async fn shelf(&self) -> Result<ShelfView, AppError> {
         let places = self.all_places().await?;
         let remembered = self.store.remembered_models().await?;
+        let limit = self.store.settings().await?.memory_limit();
         let library = self.clone();
         Ok(tokio::task::spawn_blocking(move || {
-            let mut view = library.shelf.view(&places, &remembered, &library.catalogue);
+            let mut view = library.shelf.view(&places, &remembered, &library.catalogue, limit);
             if let Ok(builtin) = library.assets.describe(BUILTIN, None) {
-                view.models.insert(0, library.shelf.builtin(builtin));
+                view.models.insert(0, library.shelf.builtin(builtin, limit));
             }
             view
         })
@@ -168,8 +171,9 @@ impl Library {
 
     /// One folder, as the loader judges it.
     pub async fn look_at(&self, dir: &Path) -> Result<Shelved, AppError> {
+        let limit = self.store.settings().await?.memory_limit();
         let (shelf, dir) = (self.shelf.clone(), dir.to_owned());
-        Ok(tokio::task::spawn_blocking(move || shelf.one(&dir)).await?)
+        Ok(tokio::task::spawn_blocking(move || shelf.one(&dir, limit)).await?)
     }
 
     /// Has a further folder looked through from now on.
@@ -273,6 +277,8 @@ impl Library {
         self.set_loading(&model);
         // Nothing known is no reason not to load: it is then measured and tried anew.
         let known = self.store.wirings(&model.path, model.drafter_path.as_deref()).await;
+        // Nor are settings that cannot be read.
+        let settings = self.store.settings().await.unwrap_or_default();
         let request = LoadRequest {
             target: PathBuf::from(&model.path),
             drafter: model.drafter_path.as_ref().map(PathBuf::from),
@@ -281,10 +287,16 @@ impl Library {
             calibration: Calibration::On {
                 conditions: tokio::task::spawn_blocking(power_mode).await.unwrap_or_default(),
             },
+            kv: match settings.kv {
+                KvChoice::Plain => KvFormat::Plain,
+                KvChoice::Eight => KvFormat::Packed(8),
+                KvChoice::Four => KvFormat::Packed(4),
+            },
+            memory_limit: settings.memory_limit().map(|bytes| bytes as u64),
             ..LoadRequest::default()
         };
         let mut mismatch = None;
-        let loaded = match self.load_in_engine(request.clone()).await {
+        let loaded = match self.load_held(request.clone()).await {
             // The model can chat all the same, and says why it is slower.
             Err(Error::Engine(error @ models::Error::PairMismatch { .. })) if request.drafter.is_some() => {
                 mismatch = Some(AppError::from(Error::Engine(error)));
@@ -292,18 +304,19 @@ impl Library {
                     drafter: None,
                     ..request
                 };
-                self.load_in_engine(alone).await
+                self.load_held(alone).await
             }
             loaded => loaded,
         };
         match loaded {
-            Ok(loaded) => {
+            Ok((loaded, is_packed)) => {
                 // Without it the next load measures again.
                 let _ = self.store.keep_measured(&loaded).await;
                 let ready = Ready {
                     model,
                     loaded,
                     mismatch,
+                    kv: if is_packed { settings.kv } else { KvChoice::Plain },
                 };
                 self.state.send_replace(State::Ready(Arc::new(ready)));
                 Ok(())
@@ -313,6 +326,26 @@ impl Library {
                 self.state.send_replace(State::Failed(model, error.clone()));
                 Err(error)
             }
+        }
+    }
+
+    /// Loads with packed keys and values if that was asked for and can be, and tells whether it was. A model whose rows
+    /// cannot be packed can chat all the same, and says so.
+    async fn load_held(&self, request: LoadRequest) -> Result<(Loaded, bool), Error> {
+        let is_packed = request.kv != KvFormat::Plain;
+        match self.load_in_engine(request.clone()).await {
+            Err(Error::Engine(error @ models::Error::Usage { .. })) if is_packed => {
+                let plain = LoadRequest {
+                    kv: KvFormat::Plain,
+                    ..request
+                };
+                let mut loaded = self.load_in_engine(plain).await?;
+                loaded
+                    .warnings
+                    .push(format!("keys and values are held as they are: {error}"));
+                Ok((loaded, false))
+            }
+            loaded => Ok((loaded?, is_packed)),
         }
     }
 

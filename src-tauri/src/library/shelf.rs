@@ -10,9 +10,10 @@ use super::footprint::{Footprint, fingerprint, size};
 use super::pairs;
 use crate::error::Error;
 use crate::ipc::{AppError, Deletion, LocalModel, ModelFolder, ModelHealth, ModelPlace, ModelRole, ShelfView, Shelved};
+use crate::machine::{self, Memory};
+use crate::offers;
 use crate::store::RememberedModel;
 use crate::words::list;
-use crate::{machine, offers};
 
 /// The checkpoints found so far; clones share it. Every call reads the disk: none belongs on the window's thread.
 #[derive(Clone, Default)]
@@ -44,6 +45,7 @@ impl Shelf {
         places: &[Place],
         remembered: &[RememberedModel],
         catalogue: &[(String, String)],
+        limit: Option<f64>,
     ) -> ShelfView {
         let mut folders = Vec::new();
         let mut all: Vec<Found> = Vec::new();
@@ -78,7 +80,7 @@ impl Shelf {
             all: &judged,
             remembered,
             catalogue,
-            memory: machine::memory(),
+            memory: machine::memory(limit),
         };
         let mut models: Vec<Shelved> = judged
             .iter()
@@ -93,14 +95,14 @@ impl Shelf {
     }
 
     /// One folder, with what goes with it among the others.
-    pub(super) fn one(&self, dir: &Path) -> Shelved {
+    pub(super) fn one(&self, dir: &Path, limit: Option<f64>) -> Shelved {
         let found = find::alone(dir);
         let verdict = self.judge(&found);
-        shelved(&found, &verdict, &Around::nothing())
+        shelved(&found, &verdict, &Around::nothing(limit))
     }
 
     /// The built-in pair, which is not looked for.
-    pub(super) fn builtin(&self, model: LocalModel) -> Shelved {
+    pub(super) fn builtin(&self, model: LocalModel, limit: Option<f64>) -> Shelved {
         let found = Found {
             place: ModelPlace::Builtin,
             name: model.name.clone(),
@@ -109,7 +111,7 @@ impl Shelf {
         let verdict = self.judge(&found);
         Shelved {
             model,
-            ..shelved(&found, &verdict, &Around::nothing())
+            ..shelved(&found, &verdict, &Around::nothing(limit))
         }
     }
 
@@ -266,18 +268,17 @@ struct Around<'a> {
     all: &'a [(Found, Verdict)],
     remembered: &'a [RememberedModel],
     catalogue: &'a [(String, String)],
-    /// In all, and free now.
-    memory: (Option<f64>, Option<f64>),
+    memory: Memory,
 }
 
 impl Around<'_> {
     /// For one that is looked at alone.
-    fn nothing() -> Self {
+    fn nothing(limit: Option<f64>) -> Self {
         Around {
             all: &[],
             remembered: &[],
             catalogue: &[],
-            memory: machine::memory(),
+            memory: machine::memory(limit),
         }
     }
 }

@@ -25,6 +25,7 @@ fn described(ready: &Ready) -> ModelStatus {
         model,
         loaded,
         mismatch,
+        kv,
     } = ready;
     let (speculating, speculation_note, block_size) = match (&loaded.drafter, mismatch) {
         (DrafterState::Ready { source, block_size }, None) => (Speculating::Ready, source.clone(), *block_size),
@@ -66,6 +67,7 @@ fn described(ready: &Ready) -> ModelStatus {
         dtype: loaded.dtype.to_owned(),
         load_ms: loaded.load_ms,
         memory_bytes: loaded.memory_bytes as f64,
+        kv: *kv,
         warnings: loaded.warnings.clone(),
         defaults: SamplingDefaults {
             temperature: as_written(loaded.defaults.temperature),

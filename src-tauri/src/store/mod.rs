@@ -100,10 +100,13 @@ impl Store {
     }
 }
 
-/// The data folder: `SLIPSTREAM_DATA_DIR`, else the platform's own place for this app.
+/// The environment variable that names another data folder.
+pub const DATA_DIR: &str = "SLIPSTREAM_DATA_DIR";
+
+/// The data folder: that of [`DATA_DIR`], else the platform's own place for this app.
 #[must_use]
 pub fn data_dir() -> Option<PathBuf> {
-    match std::env::var_os("SLIPSTREAM_DATA_DIR") {
+    match std::env::var_os(DATA_DIR) {
         Some(dir) if !dir.is_empty() => Some(PathBuf::from(dir)),
         _ => dirs::data_dir().map(|dir| dir.join(crate::IDENTIFIER)),
     }

@@ -32,6 +32,14 @@ impl Store {
         Ok(summary)
     }
 
+    /// Chats that were deleted and can still be restored.
+    pub async fn deleted_chats(&self) -> Result<u32> {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM chats WHERE deleted_at IS NOT NULL")
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(count.try_into().unwrap_or(u32::MAX))
+    }
+
     /// Removes all deleted chats with their messages and figures.
     pub async fn purge(&self) -> Result<()> {
         self.purge_before(i64::MAX).await

@@ -45,6 +45,7 @@ const ready = (model: LocalModel): ModelStatus => ({
   dtype: "f32",
   loadMs: 38,
   memoryBytes: 4_120_000,
+  kv: "plain",
   warnings: [],
   defaults: { temperature: 0.7, topP: 0.95, topK: 20, minP: 0 },
 });
@@ -275,6 +276,11 @@ mockIPC(async (command, payload): Promise<unknown> => {
       return load(args.path);
     case "unload_model":
       tell({ state: "none" });
+      return null;
+    case "data_folder":
+    case "purge_chats":
+      return { path: "/Users/you/Library/Application Support/chat.slipstream.app", variable: "SLIPSTREAM_DATA_DIR", chosen: false, deletedChats: 0 };
+    case "open_data_folder":
       return null;
     case "get_settings":
       return settings;

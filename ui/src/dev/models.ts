@@ -8,8 +8,8 @@ const scene = new URLSearchParams(location.search).get("scene") ?? "";
 const TOTAL = 36e9;
 const FREE = scene === "diskfull" ? 9e9 : 212e9;
 
-const memory = (bytes: number): Need => ({ bytes, free: 22e9, total: TOTAL, verdict: bytes > TOTAL * 0.75 ? "tooLarge" : bytes > 22e9 ? "tight" : "fits" });
-const disk = (bytes: number): Need => ({ bytes, free: FREE, total: null, verdict: bytes > FREE ? "tooLarge" : "fits" });
+const memory = (bytes: number): Need => ({ bytes, free: 22e9, total: TOTAL, limit: null, verdict: bytes > TOTAL * 0.75 ? "tooLarge" : bytes > 22e9 ? "tight" : "fits" });
+const disk = (bytes: number): Need => ({ bytes, free: FREE, total: null, limit: null, verdict: bytes > FREE ? "tooLarge" : "fits" });
 
 function pair(id: string, name: string, repos: string[], gb: number, patch: Partial<CatalogPair> = {}): CatalogPair {
   const wanted: Wanted = { name, parts: repos.map((repo) => part(repo)) };

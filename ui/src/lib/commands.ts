@@ -15,6 +15,7 @@ import type {
   CompareEvent,
   CompareRequest,
   Comparison,
+  DataFolder,
   Deletion,
   Download,
   DownloadPlan,
@@ -173,3 +174,9 @@ export async function copyText(text: string): Promise<boolean> {
     return ok;
   }
 }
+
+export const dataFolder = (): Promise<DataFolder> => invoke("data_folder");
+/** Shows it in the system's own file manager. */
+export const openDataFolder = (): Promise<null> => invoke("open_data_folder");
+/** Removes all deleted chats for good. */
+export const purgeChats = (): Promise<DataFolder> => invoke("purge_chats");

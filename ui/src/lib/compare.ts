@@ -1,41 +1,39 @@
 //! What measurements say, in words. A winner is named only where the app called one.
 
 import type { Comparison, Measurement, Ratio, Run, SpeculationChoice, Spread, Winner } from "../bindings";
-import { count, plural } from "./format";
+import { count, decimals, plural } from "./format";
 import { strings } from "./strings";
 
-const s = strings.compare;
-
 /** `1.62` of a ratio; slower ones the other way round. */
-export const times = (ratio: number): string => (ratio < 1 ? 1 / ratio : ratio).toFixed(2);
+export const times = (ratio: number): string => decimals(ratio < 1 ? 1 / ratio : ratio, 2);
 
 export type Tone = "good" | "bad" | "plain";
 
 /** The largest line of a comparison. */
 export function verdict({ agreement, on, speedup }: Comparison): { line: string; tone: Tone } {
-  if (agreement.verdict === "unknown") return { line: s.unknown, tone: "plain" };
-  const speed = on.speculating ? speedOf(speedup) : s.notRun(on.reason ?? s.noReason);
-  if (agreement.verdict === "identical") return { line: `${s.identical(plural(agreement.tokens, "token"))} ${speed}`, tone: "good" };
+  if (agreement.verdict === "unknown") return { line: strings.compare.unknown, tone: "plain" };
+  const speed = on.speculating ? speedOf(speedup) : strings.compare.notRun(on.reason ?? strings.compare.noReason);
+  if (agreement.verdict === "identical") return { line: `${strings.compare.identical(plural(agreement.tokens, strings.counted.tokens))} ${speed}`, tone: "good" };
   const { side, position } = agreement.difference;
-  return { line: `${side === "off" ? s.unsteady(count(position + 1)) : s.different(count(position + 1))} ${speed}`, tone: "bad" };
+  return { line: `${side === "off" ? strings.compare.unsteady(count(position + 1)) : strings.compare.different(count(position + 1))} ${speed}`, tone: "bad" };
 }
 
 function speedOf(ratio: Ratio | null): string {
-  if (!ratio) return s.noSpeed;
+  if (!ratio) return strings.compare.noSpeed;
   switch (ratio.call) {
     case "higher":
-      return s.faster(times(ratio.value));
+      return strings.compare.faster(times(ratio.value));
     case "lower":
-      return s.slower(times(ratio.value));
+      return strings.compare.slower(times(ratio.value));
     case "noise":
-      return s.noise;
+      return strings.compare.noise;
     case "tooFew":
-      return s.tooFew(ratio.value.toFixed(2));
+      return strings.compare.tooFew(decimals(ratio.value, 2));
   }
 }
 
 /** `off`, `auto` or `block 3`. */
-export const nameOf = (choice: SpeculationChoice): string => (choice.mode === "block" ? s.block(choice.size) : s.modes[choice.mode]);
+export const nameOf = (choice: SpeculationChoice): string => (choice.mode === "block" ? strings.compare.block(choice.size) : strings.compare.modes[choice.mode]);
 
 /** One sentence on a benchmark. */
 export function winner(of: Winner): string {
@@ -44,20 +42,20 @@ export function winner(of: Winner): string {
 
 /** `42.1 (40.0 to 43.5)` */
 export const range = (spread: Spread | null, digits = 1): string =>
-  spread ? s.range(spread.median.toFixed(digits), spread.min.toFixed(digits), spread.max.toFixed(digits)) : "–";
+  spread ? strings.compare.range(decimals(spread.median, digits), decimals(spread.min, digits), decimals(spread.max, digits)) : "–";
 
 /** `1.62 (1.55 to 1.70)` and what it is worth. */
 export function ratioOf(ratio: Ratio | null): string {
   if (!ratio) return "–";
-  const value = ratio.value.toFixed(2);
-  const whole = ratio.low !== null && ratio.high !== null ? s.range(value, ratio.low.toFixed(2), ratio.high.toFixed(2)) : value;
-  return ratio.call === "noise" ? s.inNoise(whole) : whole;
+  const value = decimals(ratio.value, 2);
+  const whole = ratio.low !== null && ratio.high !== null ? strings.compare.range(value, decimals(ratio.low, 2), decimals(ratio.high, 2)) : value;
+  return ratio.call === "noise" ? strings.compare.inNoise(whole) : whole;
 }
 
 /** A line of the history. */
 export function kept(one: Measurement): string {
-  const text = one.identical === null ? s.keptUnknown : one.identical ? s.keptIdentical : s.keptDifferent;
-  return one.speedup === null ? text : `${text}, ${one.speedup < 1 ? s.keptSlower(times(one.speedup)) : s.keptFaster(times(one.speedup))}`;
+  const text = one.identical === null ? strings.compare.keptUnknown : one.identical ? strings.compare.keptIdentical : strings.compare.keptDifferent;
+  return one.speedup === null ? text : `${text}, ${one.speedup < 1 ? strings.compare.keptSlower(times(one.speedup)) : strings.compare.keptFaster(times(one.speedup))}`;
 }
 
 export type Exactness = "exact" | "fast" | "off";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { bytes, count, duration, percent, plural, rate } from "./format";
+import { strings } from "./strings";
 
 test("numbers are grouped", () => expect(count(32768)).toBe("32,768"));
 
@@ -19,4 +20,4 @@ test("bytes change unit before they need four digits", () => {
   expect([0, 999, 1000, 3_240_000, 999_600, 18_400_000_000].map(bytes)).toEqual(["0 B", "999 B", "1.0 kB", "3.2 MB", "1.0 MB", "18 GB"]);
 });
 
-test("one is not many", () => expect([plural(1, "token"), plural(1200, "token")]).toEqual(["1 token", "1,200 tokens"]));
+test("one is not many", () => expect([plural(1, strings.counted.tokens), plural(1200, strings.counted.tokens)]).toEqual(["1 token", "1,200 tokens"]));

@@ -7,8 +7,8 @@ const wanted = (repo: string) => ({ name: repo, parts: [part(repo)] });
 const error = { kind: "network", message: "No connection.", hint: null };
 const plan = (of: ReturnType<typeof wanted>) => ({
   id: "p", wanted: of, parts: [], bytes: 1, there: 0,
-  memory: { verdict: "fits" as const, bytes: null, free: null, total: null },
-  disk: { verdict: "fits" as const, bytes: null, free: null, total: null },
+  memory: { verdict: "fits" as const, bytes: null, free: null, total: null, limit: null },
+  disk: { verdict: "fits" as const, bytes: null, free: null, total: null, limit: null },
 });
 
 test("an answer about a plan that was left is dropped", () => {

@@ -115,6 +115,7 @@ export const ready = (patch: Partial<Extract<ModelStatus, { state: "ready" }>> =
   dtype: "f32",
   loadMs: 20,
   memoryBytes: 4_000_000,
+  kv: "plain",
   warnings: [],
   defaults: { temperature: 0.7, topP: 1, topK: 0, minP: 0 },
   ...patch,
@@ -133,7 +134,7 @@ export const shelved = (patch: Partial<Shelved> = {}): Shelved => ({
   quantization: "4-bit",
   drafters: [],
   targets: [],
-  memory: { verdict: "fits", bytes: null, free: null, total: null },
+  memory: { verdict: "fits", bytes: null, free: null, total: null, limit: null },
   ...patch,
 });
 

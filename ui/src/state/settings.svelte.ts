@@ -1,6 +1,6 @@
 import type { Settings, TurnOptions } from "../bindings";
 import * as commands from "../lib/commands";
-import { apply, initial } from "./settings";
+import { apply, initial, type SettingsEvent } from "./settings";
 import { Store } from "./store.svelte";
 import { report } from "./view.svelte";
 
@@ -15,8 +15,14 @@ export async function loadSettings(): Promise<void> {
 }
 
 /** Takes effect at once; saved a moment later. */
-export function change(patch: Partial<Settings>): void {
-  settings.dispatch({ type: "changed", patch });
+export const change = (patch: Partial<Settings>): void => take({ type: "changed", patch });
+
+/** Back to what they were at first; no chat, preset or model is touched. */
+export const resetSettings = (): void => take({ type: "reset" });
+export const undoReset = (): void => take({ type: "undone" });
+
+function take(event: SettingsEvent): void {
+  settings.dispatch(event);
   clearTimeout(timer);
   timer = setTimeout(save, DEBOUNCE_MS);
 }

@@ -151,4 +151,4 @@ function sendQueued(status: Message["status"]): void {
 const ending = (reply: Message): string =>
   reply.status === "stopped"
     ? strings.announce.stopped
-    : strings.announce.complete(plural(reply.run?.tokens ?? 0, "token"));
+    : strings.announce.complete(plural(reply.run?.tokens ?? 0, strings.counted.tokens));

@@ -2,7 +2,7 @@
 
 import type { AppError } from "../bindings";
 
-export type Sheet = "models" | "settings" | "shortcuts" | "chat" | "switcher" | "compare" | "bench";
+export type Sheet = "models" | "settings" | "shortcuts" | "chat" | "switcher" | "compare" | "bench" | "intro";
 
 export type ModelTab = "here" | "get";
 

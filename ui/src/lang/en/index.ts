@@ -4,12 +4,42 @@ import type { Day } from "../../lib/days";
 import type { Action } from "../../lib/keys";
 import { measuring } from "./measuring";
 import { models } from "./models";
+import { settings } from "./settings";
 
 export const en = {
   ...models,
   ...measuring,
+  ...settings,
 
   app: "Slipstream",
+
+  units: {
+    ms: "ms",
+    s: "s",
+    min: "min",
+    h: "h",
+    bytes: ["B", "kB", "MB", "GB", "TB"],
+    percent: (n: string) => `${n} %`,
+    of: (part: string, whole: string) => `${part} of ${whole}`,
+  },
+
+  /** What is counted, in the forms that the language has for numbers of them. */
+  counted: {
+    chats: { one: "chat", other: "chats" },
+    files: { one: "file", other: "files" },
+    lines: { one: "line", other: "lines" },
+    models: { one: "model", other: "models" },
+    rounds: { one: "round", other: "rounds" },
+    tokens: { one: "token", other: "tokens" },
+    words: { one: "word", other: "words" },
+  },
+
+  keyNames: {
+    escape: "Esc",
+    enter: "Enter",
+    shiftEnter: "Shift Enter",
+    hint: (what: string, key: string) => `${what} (${key})`,
+  },
 
   days: { today: "Today", yesterday: "Yesterday", week: "Previous 7 days", older: "Older" } satisfies Record<Day, string>,
 
@@ -95,6 +125,7 @@ export const en = {
     show: "Show how it came",
     hide: "Show it as written",
     legend: "What the colours say",
+    sample: "ab",
     own: "the model’s own token",
     ownInstead: "its own, where a draft was rejected",
     accepted: (n: number, orMore: boolean) => `draft ${n}${orMore ? " or later" : ""} of a round, accepted`,
@@ -115,7 +146,6 @@ export const en = {
   files: {
     label: "Files",
     attach: "Attach text files",
-    line: "line",
     tokens: (n: string) => `${n} tokens`,
     remove: (name: string) => `Do not send ${name}`,
   },
@@ -156,7 +186,6 @@ export const en = {
   thinking: {
     open: "Thinking…",
     closed: (words: string) => `Thought for ${words}`,
-    words: "word",
   },
 
   state: {
@@ -191,18 +220,6 @@ export const en = {
     parked: "parked",
     fast: "fast mode, not exact",
     open: "Show the figures of this reply",
-  },
-
-  welcome: {
-    title: "What would you like to know?",
-    running: (model: string) => `${model} runs on this computer. Nothing you write leaves it.`,
-    lines: [
-      "A small head drafts a few tokens ahead; the model checks them all in one pass and keeps those it would have written itself. Same words, fewer passes.",
-      "The line under each reply tells what that gained. Click it for the details.",
-    ],
-    close: "Got it",
-    examples: "Try one of these",
-    prompts: ["What is the capital of France?", "Explain how a stack works.", "Write a haiku about the sea.", "What is 12 + 30?"],
   },
 
   composer: {
@@ -272,7 +289,6 @@ export const en = {
     acceptance: "Acceptance by draft position",
     acceptanceNote: "Of the drafts made at each position, the share the model kept.",
     rounds: "Rounds",
-    roundWord: "round",
     roundsNote: (rounds: string, per: number) => (per > 1 ? `${rounds}, ${per} to a column. Fainter means fewer accepted.` : rounds),
     round: (n: string, kept: number, drafted: number) => `Round ${n}: ${kept} of ${drafted} drafts accepted`,
     roundRange: (a: string, b: string, kept: number, drafted: number) => `Rounds ${a} to ${b}: ${kept} of ${drafted} drafts accepted`,
@@ -312,20 +328,6 @@ export const en = {
     costOf: (ms: string, ratio: string) => `${ms} · ${ratio} ×`,
     costDraft: "One draft",
     plainRounds: "Rounds without drafts",
-  },
-
-  settings: {
-    title: "Settings",
-    appearance: "Appearance",
-    theme: "Theme",
-    system: "As the system",
-    light: "Light",
-    dark: "Dark",
-    sidebar: "Show the side bar",
-    replies: "Replies",
-    saving: "Saving…",
-    saved: "Saved",
-    failed: "Not saved",
   },
 
   shortcuts: {

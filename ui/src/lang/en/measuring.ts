@@ -68,6 +68,7 @@ export const measuring = {
     noSuspects: "No operation is known to differ on this device: please report this.",
     history: "Earlier comparisons",
     noHistory: "None yet.",
+    versions: (app: string, mlx: string) => `${app}, MLX ${mlx}`,
     keptIdentical: "identical",
     keptDifferent: "different",
     keptUnknown: "not compared",

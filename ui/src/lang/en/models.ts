@@ -49,7 +49,6 @@ export const models = {
     folders: "Folders",
     foldersNote: "Models in these folders are listed too. Their files stay where they are.",
     folderAway: "Not there now. Connect the disk to see its models.",
-    folderModels: (n: string) => n,
     folderAdd: "Add a folder…",
     folderRemove: (path: string) => `Do not look through ${path} any more`,
     drop: "Drop a folder with models",
@@ -108,6 +107,7 @@ export const models = {
       fits: (need: string) => `Fits: ${need} of memory`,
       tight: (need: string, free: string) => `Fits if other programs make room: needs ${need}, ${free} are free now`,
       tooLarge: (need: string, total: string) => `Too large: needs ${need} beside the system and its programs, this computer has ${total}`,
+      overLimit: (need: string, limit: string) => `Over your memory limit: needs ${need}, the limit is ${limit}`,
       unknown: (need: string) => (need ? `Needs ${need} of memory` : ""),
     },
     disk: {

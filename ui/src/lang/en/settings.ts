@@ -1,0 +1,108 @@
+//! Words about the settings and the first start.
+
+import type { Row, Section } from "../../lib/settings";
+
+/** One setting: its name, what is said of it, and words that it is looked for by besides. */
+interface Words {
+  name: string;
+  note: string;
+  also: string;
+}
+
+export const settings = {
+  settings: {
+    title: "Settings",
+    system: "As the system",
+    light: "Light",
+    dark: "Dark",
+    saving: "Saving…",
+    saved: "Saved",
+    failed: "Not saved",
+    search: "Search settings",
+    searchLabel: "Search settings by words",
+    contents: "Sections",
+    none: (query: string) => `No setting has to do with “${query}”.`,
+    found: (n: string) => `${n} found`,
+    sections: {
+      appearance: "Appearance",
+      replies: "Replies",
+      speculation: "Speculation",
+      models: "Models and memory",
+      token: "Hugging Face access",
+      chats: "Chats",
+      data: "Data and reset",
+    } satisfies Record<Section, string>,
+    rows: {
+      theme: { name: "Theme", note: "", also: "colours light dark night mode" },
+      language: { name: "Language", note: "Of the window. Errors and what is said of speculation are in English.", also: "english translation locale" },
+      sidebar: { name: "Show the side bar", note: "", also: "chats list panel" },
+      sampling: { name: "Defaults of all replies", note: "Used for every message from now on.", also: "temperature top-p top-k min-p seed thinking length tokens sampling" },
+      drafts: {
+        name: "Drafts a round",
+        note: "Auto drafts as many tokens as pay on this computer, and none where plain decoding is faster.",
+        also: "speculation mtp depth block size off auto speed",
+      },
+      exactness: { name: "Exactness", note: "", also: "exact fast speculation text" },
+      kv: {
+        name: "Keys and values of a conversation",
+        note: "Packed, a long conversation takes about a half or a quarter of that memory. It rounds them, so the text is another one than without, and the same with speculation on and off. Takes effect when a model is loaded next.",
+        also: "cache kv bits quantized packed memory",
+      },
+      folders: { name: "Library folders", note: "", also: "models disk path cache" },
+      memory: {
+        name: "Memory limit, GB",
+        note: "A model that needs more is called too large, and never recommended; it can be loaded all the same. From the next load on MLX, which does the computing, is told to get along with so much: beyond it, memory is given back at once and work waits, which is slower, but nothing fails.",
+        also: "ram size fits automatic gigabytes",
+      },
+      token: { name: "Access token", note: "", also: "hugging face hf licence private gated login" },
+      files: { name: "Export and import", note: "", also: "export all backup markdown json html chatgpt open webui import" },
+      purge: { name: "Deleted chats", note: "They can be taken back until the app ends, and are gone then.", also: "purge trash remove undo" },
+      data: { name: "Data folder", note: "Chats, settings, drafts and measurements. Models are not in it.", also: "path database location move disk history" },
+      reset: { name: "Reset the settings", note: "", also: "defaults factory undo" },
+    } satisfies Record<Row, Words>,
+    automatic: "automatic",
+    limitInvalid: "A number from 0.5 to 100,000, or nothing for automatic",
+    kv: { plain: "As they are", eight: "Packed in 8 bits", four: "Packed in 4 bits" },
+    kvNow: { plain: "The loaded model holds them as they are.", eight: "The loaded model holds them in 8 bits.", four: "The loaded model holds them in 4 bits." },
+    reload: "Load it again now",
+    deleted: (n: string) => `${n} can be taken back now.`,
+    purge: "Remove for good",
+    openFolder: "Open",
+    folderChosen: (variable: string) => `${variable} says so.`,
+    move: (variable: string) => `To keep it elsewhere: quit Slipstream, move the folder, and set the environment variable ${variable} to its new place before Slipstream starts.`,
+    resetAsk:
+      "Theme, language, side bar, replies, speculation, keys and values and the memory limit go back to what they were at first. Chats, drafts, presets, instructions, folders, the token, downloads and the loaded model stay.",
+    resetButton: "Reset…",
+    reset: "Reset",
+    keep: "Cancel",
+    wasReset: "The settings are those of the first start.",
+    undo: "Undo",
+  },
+
+  welcome: {
+    title: "What would you like to know?",
+    running: (model: string) => `${model} runs on this computer. Nothing you write leaves it.`,
+    intro: "How it gets fast",
+    lines: [
+      "A small head, trained with the model, drafts a few tokens ahead: multi-token prediction, or MTP.",
+      "The model checks the drafts in one pass and keeps those that it would have written itself: same words, fewer passes.",
+      "The line under each reply tells what that gained. Click it for the details.",
+    ],
+    offer: {
+      get: (name: string) => `${name} is the largest pair of model and head that fits this computer’s memory.`,
+      here: (name: string) => `${name}, the largest pair that fits this computer’s memory, is here already.`,
+      none: "None of the pairs that Slipstream knows fits this computer’s memory, so none is offered. The built-in model runs all the same.",
+      limited: "No pair fits the memory limit that you set.",
+      unknown: "This computer’s memory cannot be read, so no pair is offered. All of them are under Models.",
+      full: (name: string, need: string) => `${name} would fit the memory, but not the disk: ${need} are needed.`,
+      offline: (name: string) => `${name} would fit this computer. Slipstream is set to offline, so nothing is fetched.`,
+    },
+    get: (size: string) => `See what is fetched: ${size}`,
+    getUnknown: "See what is fetched",
+    load: "Load it",
+    close: "Got it",
+    help: "What MTP does",
+    examples: "Try one of these",
+    prompts: ["What is the capital of France?", "Explain how a stack works.", "Write a haiku about the sea.", "What is 12 + 30?"],
+  },
+};
