@@ -10,6 +10,7 @@ mod margin;
 mod measured;
 mod request;
 mod speculating;
+mod thinking;
 mod turn;
 mod wiring;
 mod worker;
@@ -17,7 +18,8 @@ mod worker;
 pub use crate::cache::KvFormat;
 pub use crate::generate::{ControllerState, Costs, OpVerdict, SelfCheck};
 pub use event::{
-    DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink, SpeculationStats,
+    DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, RoundStats, Sink,
+    SpeculationStats, ThinkingEnd, Thought,
 };
 pub use margin::{Margin, Scored};
 pub use measured::{Calibration, Measured};

@@ -6,6 +6,7 @@
 
 mod pace;
 mod parked;
+mod say;
 
 pub use pace::Depth;
 
@@ -39,12 +40,14 @@ pub struct Mtp<'a, T: Target, D: Drafter<T>> {
     /// Position of the token after the bonus.
     position: usize,
     given: usize,
+    /// No round goes past this many tokens given out.
+    held_at: usize,
     next: Next<T::Capture>,
 }
 
 /// What is queued.
 enum Next<C> {
-    /// The prompt's first token: id and flag, `[1, 2]`.
+    /// The first token after the prompt, or after what was said in the model's place: id and flag, `[1, 2]`.
     First(Array),
     /// A round.
     Round(Box<Pending<C>>),
@@ -100,6 +103,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             counts,
             position: prompt.len() + 1,
             given: 0,
+            held_at: usize::MAX,
             next: Next::First(first),
         })
     }
@@ -107,7 +111,8 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     /// Queues the round after `bonus` `[1, 1]`. A round never drafts more than may still be given out.
     fn queue(&mut self, bonus: &Array) -> Result<()> {
         let remaining = self.limits.max_tokens.saturating_sub(self.given);
-        self.next = match self.pace.depth().min(remaining) {
+        let until_held = self.held_at.saturating_sub(self.given);
+        self.next = match self.pace.depth().min(remaining).min(until_held) {
             _ if remaining == 0 => Next::Nothing,
             0 => Next::Plain(Box::new(self.step(bonus, self.position, &self.counts.clone())?)),
             drafts => Next::Round(Box::new(self.speculate(bonus, drafts)?)),
@@ -159,7 +164,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     fn first(&mut self, first: &Array) -> Result<Round> {
         // Queued before the first token is read: it is the first to be shown, but not the last to be computed.
         let bonus = crate::nn::slice(first, 1, 0, 1)?;
-        self.given = 1;
+        self.given += 1;
         self.queue(&bonus)?;
         let read = read_ids(first)?;
         self.pace.lap();
@@ -191,7 +196,9 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         let (choices, flags) = rest
             .split_at_checked(k + 1)
             .ok_or_else(|| Error::backend("a round lacks choices"))?;
-        let verdict = accept(drafts, choices, self.limits.max_tokens - self.given, &self.limits.eos);
+        let until_held = self.held_at.saturating_sub(self.given).max(1);
+        let most = until_held.min(self.limits.max_tokens - self.given);
+        let verdict = accept(drafts, choices, most, &self.limits.eos);
         // Rows past the kept ones may score anything: their context was wrong.
         if let Some(row) = flags.iter().take(verdict.tokens.len()).position(|good| *good == 0) {
             return Err(Error::NonFiniteLogits {
@@ -261,6 +268,14 @@ impl<T: Target, D: Drafter<T>> Decoder for Mtp<'_, T, D> {
         };
         self.pace.leave();
         Ok(Some(round))
+    }
+
+    fn hold(&mut self, tokens: usize) {
+        self.held_at = self.given.saturating_add(tokens.max(1));
+    }
+
+    fn say(&mut self, ids: &[u32], rows: usize) -> Result<()> {
+        self.say_after_bonus(ids, rows)
     }
 
     fn finish(&mut self) -> Result<Cache> {
