@@ -59,6 +59,7 @@ export const message = (patch: Partial<Message> = {}): Message => ({
   run: null,
   error: null,
   versions: [patch.id ?? 1],
+  thought: null,
   canContinue: false,
   ...patch,
 });
@@ -94,6 +95,7 @@ export const ready = (patch: Partial<Extract<ModelStatus, { state: "ready" }>> =
   inParts: [],
   exactBlock: 16,
   autoDepth: 2,
+  canThink: true,
   costs: [],
   draftMs: null,
   defaultBlockSize: 3,

@@ -145,8 +145,16 @@ export const en = {
 
   thinking: {
     open: "Thinking…",
-    closed: (words: string) => `Thought for ${words}`,
+    openFor: (length: string) => `Thinking… ${length}`,
+    closed: (length: string) => `Thought for ${length}`,
+    length: (time: string, tokens: string) => `${time}, ${tokens}`,
+    ended: (line: string, by: string) => `${line}, ${by}`,
+    endedByYou: "until you asked for the answer",
+    endedByBudget: "as many as it may",
     words: "word",
+    token: "token",
+    answerNow: "Answer now",
+    answerNowHint: "Ends the thinking: the model answers with what it has",
   },
 
   state: {
@@ -239,6 +247,8 @@ export const en = {
     maxTokens: "Most tokens",
     seed: "Seed",
     thinking: "Thinking",
+    thinkingBudget: "Most tokens of thinking",
+    noThinking: "This model does not think.",
     exactness: "Exactness",
     exact: "Exact: the text is that without speculation",
     fast: "Fast: the text may differ now and then",
@@ -246,7 +256,7 @@ export const en = {
     thinkingOn: "On",
     thinkingOff: "Off",
     modelDefault: (value: string) => `${value} (model)`,
-    unset: { temperature: "model", topP: "model", topK: "model", minP: "model", maxTokens: "whole context", seed: "new each time" },
+    unset: { temperature: "model", topP: "model", topK: "model", minP: "model", maxTokens: "whole context", seed: "new each time", thinkingBudget: "no limit" },
     invalid: (min: string, max: string) => `A number from ${min} to ${max}`,
     reset: "Reset to the model’s defaults",
     set: (n: number) => `${n} set`,
