@@ -4,6 +4,7 @@ mod branches;
 mod failures;
 mod replies;
 mod settings;
+mod thinking;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
