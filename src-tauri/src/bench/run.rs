@@ -167,6 +167,7 @@ pub(super) fn measure(
             if round.said {
                 // Nothing was drafted or chosen; the next round has its time in it.
                 last = None;
+                hear(&event);
                 return flow(&stop);
             }
             let one = Seen {

@@ -220,9 +220,9 @@ impl Relay {
         }
     }
 
-    /// A round whose text is held back counts with the next one; one of thinking does not count.
+    /// A round whose text is held back counts with the next one; one of thinking, or said to end it, does not count.
     fn add_round(&mut self, answer: &str, thinking: bool, round: &models::RoundStats) {
-        if thinking && answer.is_empty() {
+        if round.said || (thinking && answer.is_empty()) {
             return;
         }
         let count = super::count;
