@@ -351,6 +351,7 @@ async fn a_duplicate_has_all_branches_and_a_life_of_its_own() {
         model: "builtin".to_owned(),
         options: TurnOptions::default(),
         system_prompt: Some("Be brief.".to_owned()),
+        thought: None,
     };
     store.describe_turn(again.assistant.id, &made).await.unwrap();
     finish(&store, &again, "first again").await;
@@ -382,6 +383,7 @@ async fn only_a_last_reply_that_broke_off_goes_on_and_from_what_its_ids_had_show
             ..TurnOptions::default()
         },
         system_prompt: Some("Be brief.".to_owned()),
+        thought: None,
     };
     store.describe_turn(begun.assistant.id, &made).await.unwrap();
     let stopped = Ending {

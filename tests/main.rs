@@ -38,6 +38,7 @@ mod rejection;
 mod requantized;
 mod speculation;
 mod store;
+mod thinking;
 mod trained;
 mod transfer;
 mod turn;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use app::ipc::{AppError, ExactnessChoice, KvChoice, MessageStatus, Provenance, Role, Run, Settings, SpeculationChoice};
+use app::ipc::{
+    AppError, ExactnessChoice, KvChoice, MessageStatus, Provenance, Role, Run, Settings, SpeculationChoice,
+};
 use app::store::{Ending, Error, Store};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use tempfile::TempDir;

@@ -46,7 +46,8 @@ pub use engine::{
     Acceptance, ActivationDtype, Calibration, ControllerState, Costs, DraftKind, DrafterState, Engine, Exactness,
     FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, KvFormat, LoadRequest, Loaded,
     MAX_BLOCK_SIZE, Margin, Measured, Message, OpVerdict, Piece, Prompt, Role, RoundStats, SamplingParams, Scored,
-    SelfCheck, Sink, Speculation, SpeculationState, SpeculationStats, WiringTally, exactness_sentence,
+    SelfCheck, Sink, Speculation, SpeculationState, SpeculationStats, ThinkingEnd, Thought, WiringTally,
+    exactness_sentence,
 };
 pub use error::{Error, Result};
 

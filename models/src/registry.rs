@@ -382,6 +382,20 @@ impl<F: Family> Decoder for Session<'_, F> {
         }
     }
 
+    fn hold(&mut self, tokens: usize) {
+        match &mut self.decoder {
+            Running::Plain(plain) => plain.hold(tokens),
+            Running::Mtp(mtp) => mtp.hold(tokens),
+        }
+    }
+
+    fn say(&mut self, ids: &[u32], rows: usize) -> Result<()> {
+        match &mut self.decoder {
+            Running::Plain(plain) => plain.say(ids, rows),
+            Running::Mtp(mtp) => mtp.say(ids, rows),
+        }
+    }
+
     fn finish(&mut self) -> Result<Cache> {
         let cache = match &mut self.decoder {
             Running::Plain(plain) => plain.finish()?,

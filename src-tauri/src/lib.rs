@@ -62,6 +62,7 @@ pub fn run() -> tauri::Result<()> {
             commands::turns::edit_message,
             commands::turns::continue_reply,
             commands::turns::stop_turn,
+            commands::turns::answer_now,
             commands::models::model_status,
             commands::models::watch_model,
             commands::models::list_models,

@@ -43,9 +43,11 @@ fn a_terminal_chat_writes_the_history() {
         stderr(&open)
     );
     assert_eq!(program.chats().iter().map(|chat| chat.messages.len()).max(), Some(6));
-    let wrong = program.chat(&[], "/open 99\n/spec 99\n/frobnicate\n");
+    let wrong = program.chat(&[], "/open 99\n/spec 99\n/answer\n/frobnicate\n");
     assert!(
-        wrong.status.success() && stderr(&wrong).contains("chat 99 does not exist"),
+        wrong.status.success()
+            && stderr(&wrong).contains("chat 99 does not exist")
+            && stderr(&wrong).contains("no reply is thinking"),
         "{}",
         stderr(&wrong)
     );

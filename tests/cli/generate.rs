@@ -386,3 +386,27 @@ fn a_wiring_is_chosen_by_name_and_told() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("sglang"), "{}", stderr(&unknown));
 }
+
+#[test]
+fn a_thinking_budget_ends_the_thinking_and_is_told() {
+    let program = Program::new();
+    let thinking = |more: &[&str]| {
+        let usual = ["-p", QUESTION, "--temp", "0", "-n", "48", "--thinking", "on"];
+        program.generate(&[&usual[..], more].concat())
+    };
+    let on = thinking(&["--thinking-budget", "5"]);
+    let off = thinking(&["--thinking-budget", "5", "--draft-kind", "none"]);
+    assert_eq!((&on["text"], &on["tokens"]), (&off["text"], &off["tokens"]));
+    assert_eq!(
+        (&on["thinking"]["tokens"], &on["thinking"]["ended"]),
+        (&json!(5), &json!("budget"))
+    );
+    assert!(on["text"].as_str().unwrap().contains("</think>"));
+
+    // Ids alone have no tags.
+    let target = tests::golden("qwen3_5/hf").display().to_string();
+    let ids = ["generate", "-m", &target, "--raw", "--prompt-ids", "1,2,3", "-n", "4"];
+    let none = program.run(&[&ids[..], &["--thinking-budget", "5"]].concat());
+    assert!(none.status.success());
+    assert!(stderr(&none).contains("no thinking"), "{}", stderr(&none));
+}

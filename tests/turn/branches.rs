@@ -112,6 +112,7 @@ async fn a_complete_reply_and_one_of_another_model_do_not_go_on() {
         model: "/models/other".to_owned(),
         options: sampled(5),
         system_prompt: None,
+        thought: None,
     };
     // Only while it is being written can a reply be described: as another model would have.
     let begun = app.state.store.begin_continued(cut.id).await.unwrap();

@@ -5,6 +5,7 @@ mod failures;
 mod memory;
 mod replies;
 mod settings;
+mod thinking;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

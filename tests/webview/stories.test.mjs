@@ -76,6 +76,39 @@ story("the first start answers, and its figures move", async (open) => {
   window.screenshot("answered");
 });
 
+story("whoever does not want to wait ends the thinking, and the answer comes", async (open) => {
+  const window = await open();
+  await ready(window);
+  await window.click("sampling");
+  // So hot that it would think on for long.
+  for (const [field, value] of [["temperature", "5"], ["top-k", "0"], ["top-p", "1"], ["min-p", "0"], ["max-tokens", "4000"]])
+    await (await window.at(field)).setValue(value);
+  await (await window.at("thinking-choice")).selectByAttribute("value", "on");
+  assert.equal(await (await window.at("no-thinking")).isExisting(), false);
+  await window.browser.keys("Escape");
+  await send(window, LONG);
+  const button = await window.at("answer-now");
+  await button.waitForExist();
+  assert.match(await window.text("thinking-toggle"), /^Thinking…/);
+  assert.equal(await (await window.at("thinking-text")).isExisting(), false, "it is folded");
+  window.screenshot("thinking");
+  // By keyboard: it is behind the block's own button.
+  await window.browser.execute(() => document.querySelector('[data-testid="thinking-toggle"]').focus());
+  await window.browser.keys("Tab");
+  await window.browser.keys("Enter");
+  const line = await until("the end of the thinking", async () => {
+    const text = await window.text("thinking-toggle").catch(() => "");
+    return /^Thought for/.test(text) && text;
+  });
+  assert.match(line, /^Thought for .*, \d+ tokens?, until you asked for the answer$/);
+  assert.equal(await (await window.at("answer-now")).isExisting(), false);
+  await until("an answer", async () => (await window.text("message-text").catch(() => "")).trim() !== "");
+  await window.click("stop");
+  await reply(window, "stopped", 1);
+  assert.equal(await window.text("thinking-toggle"), line, "as it was stored");
+  window.screenshot("thought");
+});
+
 story("switching speculation off changes the speed, not the text", async (open) => {
   const window = await open();
   await ready(window);

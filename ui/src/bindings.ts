@@ -78,6 +78,27 @@ export type Role = "system" | "user" | "assistant";
 export type MessageStatus = "streaming" | "complete" | "length" | "stopped" | "failed" | "interrupted";
 
 /**
+ * How long a reply thought.
+ */
+export type Thought = { 
+/**
+ * Tokens that the model chose.
+ */
+tokens: number, 
+/**
+ * Milliseconds.
+ */
+ms: number, 
+/**
+ * Whether the model was still at it.
+ */
+open: boolean, 
+/**
+ * `budget` or `person`, where the model did not end it by itself.
+ */
+ended: string | null, };
+
+/**
  * One message.
  */
 export type Message = { 
@@ -101,6 +122,10 @@ content: string,
  * The thinking block, if there was one.
  */
 reasoning: string | null, 
+/**
+ * How long it thought; `None` without thinking, and where that was not kept.
+ */
+thought: Thought | null, 
 /**
  * How it stands.
  */
@@ -284,7 +309,11 @@ maxTokens: number | null,
 /**
  * The template's thinking switch; without a value the template decides.
  */
-thinking: boolean | null, };
+thinking: boolean | null, 
+/**
+ * Tokens of thinking after which the model is made to answer; without a value it ends by itself.
+ */
+thinkingBudget: number | null, };
 
 /**
  * What a turn tells the window, in order: `started`, `prefill`*, `delta`*, then `done` or `failed`.
@@ -318,6 +347,10 @@ reasoning: string,
  * New text of the answer.
  */
 answer: string, 
+/**
+ * How long it thought up to now.
+ */
+thought: Thought | null, 
 /**
  * Figures up to now.
  */
@@ -428,6 +461,10 @@ draftMs: number | null,
  * The drafter's default block size; 1 without one.
  */
 defaultBlockSize: number, 
+/**
+ * Whether it has thinking that can be ended.
+ */
+canThink: boolean, 
 /**
  * Tokens the context holds.
  */
@@ -2030,7 +2067,11 @@ thinking: Array<number>,
 /**
  * The first draft that was rejected, as text; the last token took its place.
  */
-rejected: string | null, };
+rejected: string | null, 
+/**
+ * Whether its tokens were said in the model's place, to end its thinking.
+ */
+said: boolean, };
 
 /**
  * How long some rounds in a row took.

@@ -3,10 +3,15 @@
 use std::ops::ControlFlow;
 
 /// Receives a generation's events on the engine thread. `Break` stops it within one round or one
-/// prefill chunk; that answer is all that flows back.
+/// prefill chunk; that answer and the wish for an answer are all that flows back.
 pub trait Sink: Send {
     /// Takes one event. Blocking here holds the generation back.
     fn event(&mut self, event: GenerationEvent) -> ControlFlow<()>;
+
+    /// Whether the model is to stop thinking and answer. Asked after each round.
+    fn wants_answer(&self) -> bool {
+        false
+    }
 }
 
 impl<F: FnMut(GenerationEvent) -> ControlFlow<()> + Send> Sink for F {
@@ -58,6 +63,8 @@ pub struct RoundStats {
     pub pieces: Vec<Piece>,
     /// Milliseconds since the round before was read; `None` for the first, whose time is the prompt's.
     pub ms: Option<f64>,
+    /// Whether the ids were said in the model's place, to end its thinking. Such a round counts in no figure.
+    pub said: bool,
 }
 
 /// A run of visible text that came from one token.
@@ -70,6 +77,39 @@ pub struct Piece {
     pub thinking: bool,
     /// Its length.
     pub bytes: usize,
+}
+
+/// What a reply thought before its answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Thought {
+    /// Tokens of it that the model chose.
+    pub tokens: usize,
+    /// Wall-clock milliseconds of decoding it, in this generation.
+    pub ms: f64,
+    /// Whether the model is still at it.
+    pub is_open: bool,
+    /// Who ended it, if not the model. It ended after `tokens`: the same number as a budget ends it there again.
+    pub ended: Option<ThinkingEnd>,
+}
+
+/// Who ended a reply's thinking in the model's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingEnd {
+    /// The thinking budget.
+    Budget,
+    /// The person, who wanted the answer.
+    Person,
+}
+
+impl ThinkingEnd {
+    /// The name in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ThinkingEnd::Budget => "budget",
+            ThinkingEnd::Person => "person",
+        }
+    }
 }
 
 /// Figures of a generation. Times are wall-clock milliseconds.
@@ -89,6 +129,8 @@ pub struct GenerationStats {
     pub decode_ms: f64,
     /// Tokens after the first, by decode time; 0 until there are two.
     pub decode_tokens_per_second: f64,
+    /// What it thought.
+    pub thought: Thought,
     /// Speculation's part.
     pub speculation: SpeculationStats,
 }
@@ -196,6 +238,8 @@ pub struct Loaded {
     pub context: usize,
     /// Whether the checkpoint brings a tokenizer and a chat template.
     pub can_chat: bool,
+    /// Whether its output has blocks of thinking that can be ended.
+    pub can_think: bool,
     /// Sampling defaults of the checkpoint's generation_config.json over the engine's own.
     pub defaults: super::request::SamplingParams,
     /// Where the arithmetic runs: `cpu`, `metal` or `cuda`.

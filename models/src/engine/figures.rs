@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::alarm::{Tail, poor_head};
 use super::speculating::Plan;
-use super::{Acceptance, Exactness, GenerationStats, SpeculationState, SpeculationStats};
+use super::{Acceptance, Exactness, GenerationStats, SpeculationState, SpeculationStats, Thought};
 use crate::generate::{Round, read_at};
 
 /// Counts rounds and times. Decode time runs from the first token to the last; reading the prompt is apart.
@@ -112,7 +112,7 @@ impl Figures {
     }
 
     /// The figures up to now, for a reply of `tokens` tokens.
-    pub(super) fn stats(&self, tokens: usize) -> GenerationStats {
+    pub(super) fn stats(&self, tokens: usize, thought: Thought) -> GenerationStats {
         let ms = |from: Instant, to: Instant| to.duration_since(from).as_secs_f64() * 1e3;
         let ttft_ms = self.first.map_or(0.0, |t| ms(self.start, t));
         let decode_ms = self.first.zip(self.last).map_or(0.0, |(a, b)| ms(a, b));
@@ -129,6 +129,7 @@ impl Figures {
             } else {
                 0.0
             },
+            thought,
             speculation: self.speculation(),
         }
     }

@@ -197,6 +197,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         drafter: state,
         context: pair.context(),
         can_chat: text.template.is_some(),
+        can_think: text.template.is_some() && text.format.end_of_thinking(true).is_some(),
         defaults,
         device,
         dtype: dtype_name(pair.dtype()),

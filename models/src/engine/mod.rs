@@ -11,6 +11,7 @@ mod measured;
 mod origin;
 mod request;
 mod speculating;
+mod thinking;
 mod turn;
 mod wiring;
 mod worker;
@@ -19,7 +20,7 @@ pub use crate::cache::KvFormat;
 pub use crate::generate::{ControllerState, Costs, OpVerdict, SelfCheck};
 pub use event::{
     DrafterState, FinishReason, Generated, GenerationEvent, GenerationStats, Loaded, Piece, RoundStats, Sink,
-    SpeculationStats,
+    SpeculationStats, ThinkingEnd, Thought,
 };
 pub use margin::{Margin, Scored};
 pub use measured::{Calibration, Measured};

@@ -222,6 +222,8 @@ pub struct GenerateRequest {
     pub wiring: Option<String>,
     /// The template's `enable_thinking`; without a value the template decides.
     pub thinking: Option<bool>,
+    /// After this many tokens of thinking it is ended in the model's place; without a number the model ends it.
+    pub thinking_budget: Option<usize>,
     /// What speculation may do to the text.
     pub exactness: Exactness,
     /// Reads the whole prompt anew and keeps nothing of it: for measurements.
@@ -245,6 +247,7 @@ impl GenerateRequest {
             accept: Acceptance::default(),
             wiring: None,
             thinking: None,
+            thinking_budget: None,
             exactness: Exactness::default(),
             fresh: false,
             continued: Vec::new(),

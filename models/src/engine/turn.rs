@@ -10,6 +10,7 @@ use super::figures::Figures;
 use super::loading::{Model, TextParts};
 use super::origin::Ledger;
 use super::speculating::plan;
+use super::thinking::Thinking;
 use super::{
     Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Message, Piece, Prompt, RoundStats, Sink,
 };
@@ -122,36 +123,57 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
     let mut figures = Figures::new(start, prompt.ids.len(), plan, request.exactness);
     figures.wired(wiring.clone().filter(|_| model.wirings.is_open()));
     figures.accepting(accept);
-    let total = read;
     let mut cached = None;
+    let rows = model.loaded.self_check.as_ref();
+    let rows = rows.map_or(1, |c| c.block.min(CHECKED_ROWS as usize));
+    let mut reply = Reply::new(&model.text, request, &prompt, limits.clone())?;
+    // Runs what there is of the reply again.
+    let start = |replay: &[u32], progress: &mut dyn FnMut(usize) -> ControlFlow<()>| {
+        let limits = Limits {
+            max_tokens: limits.max_tokens + request.continued.len() - replay.len(),
+            ..limits.clone()
+        };
+        model.pair.start(
+            &sampler,
+            StartRequest {
+                replay,
+                replay_rows: rows,
+                turn_ends: &model.text.eos,
+                reuse: !request.fresh,
+                depth: depth.clone(),
+                accept,
+                wiring: wiring.as_deref(),
+                ..StartRequest::new(&prompt.ids, limits, progress)
+            },
+        )
+    };
+    // Thinking that is over before it begins ends with the prompt.
+    let first = reply.end_thinking()?;
+    if let Some((.., Some(finish))) = first {
+        return Ok(reply.end(finish, figures));
+    }
+    let total = prompt.ids.len() + reply.tokens.len();
     let mut progress = |done: usize| {
         cached.get_or_insert(done);
         sink.event(GenerationEvent::Prefill { done, total })
     };
-    let mut reply = Reply::new(&model.text, request, &prompt, limits.clone())?;
-    let started = model.pair.start(
-        &sampler,
-        StartRequest {
-            replay: &request.continued,
-            replay_rows: model
-                .loaded
-                .self_check
-                .as_ref()
-                .map_or(1, |c| c.block.min(CHECKED_ROWS as usize)),
-            turn_ends: &model.text.eos,
-            reuse: !request.fresh,
-            depth,
-            accept,
-            wiring: wiring.as_deref(),
-            ..StartRequest::new(&prompt.ids, limits, &mut progress)
-        },
-    )?;
+    let started = start(&reply.tokens, &mut progress)?;
     figures.cached(cached.unwrap_or_default());
     let Some(mut decoder) = started else {
         return Ok(reply.end(FinishReason::Cancelled, figures));
     };
+    reply.thinking.start();
+    let mut flow = match first {
+        Some((delta, said, _)) => sink.event(event(delta, said, &figures, &reply)),
+        None => ControlFlow::Continue(()),
+    };
     loop {
-        let Some(round) = decoder.next_round()? else {
+        if flow.is_break() {
+            decoder.finish()?;
+            return Ok(reply.end(FinishReason::Cancelled, figures));
+        }
+        decoder.hold(reply.thinking.room());
+        let Some(mut round) = decoder.next_round()? else {
             decoder.finish()?;
             return Ok(reply.end(FinishReason::Length, figures));
         };
@@ -160,29 +182,54 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
             pieces,
             kept,
             rejected,
-            finish,
+            mut finish,
         } = reply.take(&round);
         let ms = figures.add(&round, kept);
-        let event = GenerationEvent::Round {
-            reasoning: delta.reasoning,
-            answer: delta.answer,
-            round: RoundStats {
-                drafted: round.drafted,
-                accepted: round.accepted.min(kept),
-                tokens: round.tokens,
-                kept,
-                rejected,
-                pieces,
-                ms,
-            },
-            stats: figures.stats(reply.tokens.len()),
+        let is_whole = kept == round.tokens.len();
+        if finish.is_none() {
+            round.tokens.truncate(kept);
+        }
+        let stats = RoundStats {
+            drafted: round.drafted,
+            accepted: round.accepted.min(kept),
+            tokens: round.tokens,
+            kept,
+            rejected,
+            pieces,
+            ms,
+            said: false,
         };
-        let flow = sink.event(event);
-        let finish = finish.or_else(|| flow.is_break().then_some(FinishReason::Cancelled));
+        flow = sink.event(event(delta, stats, &figures, &reply));
+        if finish.is_none() && flow.is_continue() {
+            if sink.wants_answer() {
+                reply.thinking.end_now();
+            }
+            if let Some((delta, said, ended)) = reply.end_thinking()? {
+                finish = ended;
+                if finish.is_none() && is_whole {
+                    decoder.say(&said.tokens, rows)?;
+                } else if finish.is_none() {
+                    // It began and was over inside one round, of which the decoder cannot take back a part.
+                    decoder.finish()?;
+                    let again = start(&reply.tokens, &mut |_| ControlFlow::Continue(()))?;
+                    decoder = again.ok_or_else(|| Error::backend("a reply that nobody stopped did not start"))?;
+                }
+                flow = sink.event(event(delta, said, &figures, &reply));
+            }
+        }
         if let Some(finish) = finish {
             decoder.finish()?;
             return Ok(reply.end(finish, figures));
         }
+    }
+}
+
+fn event(delta: Delta, round: RoundStats, figures: &Figures, reply: &Reply<'_>) -> GenerationEvent {
+    GenerationEvent::Round {
+        reasoning: delta.reasoning,
+        answer: delta.answer,
+        round,
+        stats: figures.stats(reply.tokens.len(), reply.thinking.thought()),
     }
 }
 
@@ -298,6 +345,7 @@ struct Reply<'m> {
     parts: &'m TextParts,
     stream: TextStream,
     parser: ThinkingParser,
+    thinking: Thinking,
     limits: Limits,
     tokens: Vec<u32>,
     text: String,
@@ -305,6 +353,7 @@ struct Reply<'m> {
 }
 
 /// What became of a round.
+#[derive(Default)]
 struct Taken {
     /// The text to show.
     delta: Delta,
@@ -333,6 +382,7 @@ impl<'m> Reply<'m> {
             parts,
             stream: TextStream::new(&request.stop),
             parser: ThinkingParser::new(format, &prompt.text, prompt.tools.as_ref()),
+            thinking: Thinking::new(format, &prompt.text, request.thinking_budget),
             limits: Limits {
                 max_tokens: limit,
                 ..limits
@@ -341,21 +391,55 @@ impl<'m> Reply<'m> {
             text: String::new(),
             ledger: Ledger::default(),
         };
-        if !request.continued.is_empty() {
-            // Shown before.
-            let shown = Round {
-                tokens: request.continued.clone(),
+        // Shown before.
+        if let Some(finish) = reply.take_all(&request.continued).finish {
+            return Err(Error::Usage {
+                message: format!("the reply that is to go on had ended already ({})", finish.as_str()),
+            });
+        }
+        Ok(reply)
+    }
+
+    /// Ends the thinking if it is over: the text to show, what was said for it, and whether that ends the reply.
+    fn end_thinking(&mut self) -> Result<Option<(Delta, RoundStats, Option<FinishReason>)>> {
+        if !self.thinking.is_over() {
+            return Ok(None);
+        }
+        let mut tokens = self.thinking.end(self.parts, &self.tokens)?;
+        tokens.truncate(self.limits.max_tokens.saturating_sub(self.tokens.len()));
+        let taken = self.take_all(&tokens);
+        tokens.truncate(taken.kept);
+        let said = RoundStats {
+            tokens,
+            kept: taken.kept,
+            pieces: taken.pieces,
+            said: true,
+            ..RoundStats::default()
+        };
+        Ok(Some((taken.delta, said, taken.finish)))
+    }
+
+    /// Takes tokens one by one, as no round does: nothing between them ends the thinking.
+    fn take_all(&mut self, tokens: &[u32]) -> Taken {
+        let mut all = Taken::default();
+        for token in tokens {
+            let one = Round {
+                tokens: vec![*token],
                 drafted: 0,
                 accepted: 0,
                 rejected: None,
             };
-            if let Some(finish) = reply.take(&shown).finish {
-                return Err(Error::Usage {
-                    message: format!("the reply that is to go on had ended already ({})", finish.as_str()),
-                });
+            let one = self.take(&one);
+            all.delta.reasoning += &one.delta.reasoning;
+            all.delta.answer += &one.delta.answer;
+            all.pieces.extend(one.pieces);
+            all.kept += one.kept;
+            all.finish = one.finish;
+            if all.finish.is_some() {
+                break;
             }
         }
-        Ok(reply)
+        all
     }
 
     fn take(&mut self, round: &Round) -> Taken {
@@ -379,10 +463,14 @@ impl<'m> Reply<'m> {
                 .as_ref()
                 .map(|t| t.token_bytes(*token))
                 .unwrap_or_default();
+            self.thinking.push(&piece);
             let flow = self.stream.push(&piece, &mut self.text);
             self.ledger.token(self.text.len() + self.stream.held());
             if flow == ControlFlow::Break(()) {
                 finish = Some(FinishReason::Stop);
+                break;
+            }
+            if self.thinking.is_over() {
                 break;
             }
         }
@@ -415,7 +503,7 @@ impl<'m> Reply<'m> {
         self.parser.push(&self.text[from..]);
         let (outcome, sources) = self.parser.finish_with_sources(finish == FinishReason::Length);
         Generated {
-            stats: figures.stats(self.tokens.len()),
+            stats: figures.stats(self.tokens.len(), self.thinking.thought()),
             tokens: self.tokens,
             text: self.text,
             reasoning: outcome.reasoning,

@@ -6,6 +6,7 @@ mod controller;
 mod mtp;
 mod plain;
 mod prefill;
+mod said;
 mod self_check;
 
 pub use accept::{Verdict, accept};
@@ -45,7 +46,19 @@ pub trait Decoder {
     /// [`Error::NonFiniteLogits`] and what MLX says; the sequence's caches are then unusable.
     fn next_round(&mut self) -> Result<Option<Round>>;
 
-    /// Drops work that was queued ahead and leaves a cache that holds everything but the last token given out.
+    /// From now on no round goes past `tokens` more tokens, at least one, until this is called again.
+    fn hold(&mut self, tokens: usize);
+
+    /// Goes on as if `ids` had been chosen after the last token given out; they count as given out. Up to `rows` of them
+    /// are run at once: a block that was found to equal single steps. Between rounds, after the first, and with fewer ids
+    /// than may still be given out.
+    ///
+    /// # Errors
+    /// As [`Decoder::next_round`].
+    fn say(&mut self, ids: &[u32], rows: usize) -> Result<()>;
+
+    /// Drops work that was queued ahead and leaves a cache that holds everything but the last token given out; right after
+    /// [`Decoder::say`] it holds that one too.
     ///
     /// # Errors
     /// What MLX says.

@@ -2,6 +2,7 @@
 
 use mlx_rs::{Array, ops, transforms};
 
+use super::said::{count_said, run_said};
 use super::{Decoder, Limits, Round, read_ids};
 use crate::cache::{Cache, Snapshot};
 use crate::family::{Hidden, Target};
@@ -108,6 +109,25 @@ impl<T: Target> Decoder for Plain<'_, T> {
             accepted: 0,
             rejected: None,
         }))
+    }
+
+    /// Its rounds are of one token.
+    fn hold(&mut self, _tokens: usize) {}
+
+    fn say(&mut self, ids: &[u32], rows: usize) -> Result<()> {
+        // The token chosen after the last one is not wanted; that the last one was run is.
+        self.before = None;
+        let read = run_said(self.target, &mut self.cache, ids, rows)?;
+        let Some(hidden) = read.last() else {
+            return Ok(());
+        };
+        self.counts = count_said(self.sampler, &self.counts, ids)?;
+        self.position += ids.len();
+        self.given += ids.len();
+        let next = choose(self.target, self.sampler, hidden, self.position, &self.counts)?;
+        transforms::async_eval(std::iter::once(&next).chain(self.cache.arrays()))?;
+        self.queued = Some(next);
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<Cache> {

@@ -65,6 +65,12 @@ impl TextStream {
         self.open.clear();
     }
 
+    /// Whether no character is incomplete.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// The stop string that ended the text.
     #[must_use]
     pub fn stop(&self) -> Option<&str> {

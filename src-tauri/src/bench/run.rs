@@ -164,6 +164,12 @@ pub(super) fn measure(
             let now = Instant::now();
             let before = *length.get_or_insert(stats.prompt_tokens);
             length = Some(before + round.tokens.len());
+            if round.said {
+                // Nothing was drafted or chosen; the next round has its time in it.
+                last = None;
+                hear(&event);
+                return flow(&stop);
+            }
             let one = Seen {
                 ms: last.map(|last| now.duration_since(last).as_secs_f64() * 1e3),
                 drafted: round.drafted,
@@ -174,17 +180,21 @@ pub(super) fn measure(
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(one);
         }
         hear(&event);
-        if stop.is_requested() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        flow(&stop)
     };
     let generated = runner.generate(request, Box::new(sink))?;
     let mut rounds = std::mem::take(&mut *rounds.lock().unwrap_or_else(PoisonError::into_inner));
     // The last one may have been cut by the end: its drafts behind that were neither right nor wrong.
     rounds.pop();
     Ok(Measured { generated, rounds })
+}
+
+fn flow(stop: &Stop) -> ControlFlow<()> {
+    if stop.is_requested() {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
+    }
 }
 
 /// What rounds cost by the number of their rows. Fewer than three are not told.

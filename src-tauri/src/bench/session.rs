@@ -293,6 +293,7 @@ fn said(text: &str) -> Message {
         role: Role::User,
         content: text.to_owned(),
         reasoning: None,
+        thought: None,
         status: crate::ipc::MessageStatus::Complete,
         created_at: 0.0,
         run: None,

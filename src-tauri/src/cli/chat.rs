@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::generate::{Mode, Switch, between};
+use super::generate::{Mode, NO_THINKING, Switch, between};
 use super::output;
 use crate::ipc::{
     AppError, ExactnessChoice, MessageStatus, ModelStatus, Role, SpeculationChoice, TurnEvent, TurnOptions,
@@ -42,6 +42,9 @@ pub(super) struct Arguments {
     /// The template's thinking switch.
     #[arg(long, value_enum)]
     thinking: Option<Switch>,
+    /// After this many tokens of thinking the model is made to answer.
+    #[arg(long, value_name = "N")]
+    thinking_budget: Option<u32>,
 }
 
 const HELP: &str = "\
@@ -49,6 +52,7 @@ const HELP: &str = "\
 /list             lists the chats
 /open N           goes on with chat N
 /spec off|auto|K  speculation from the next message on
+/answer           ends the thinking of the reply that runs
 /stop             stops the reply, as Ctrl-C does
 /quit             leaves; so does Ctrl-D";
 
@@ -92,7 +96,7 @@ async fn converse(state: &AppState, arguments: &Arguments) -> Result<ExitCode, A
         // Likewise.
         let _ = state.library.ready().await;
     }
-    conversation.tell_model();
+    conversation.tell_model(arguments.thinking_budget.is_some());
     if let Some(chat_id) = arguments.open {
         conversation.open(chat_id).await?;
     }
@@ -134,6 +138,7 @@ impl Conversation<'_> {
         match (command, rest.trim()) {
             ("/new", _) => self.chat_id = None,
             ("/stop", _) => output::note("no reply is running"),
+            ("/answer", _) => output::note("no reply is thinking"),
             ("/help", _) => output::note(HELP),
             ("/list", _) => {
                 for chat in self.state.store.list_chats().await? {
@@ -188,7 +193,8 @@ impl Conversation<'_> {
                 Some(()) = self.interrupts.recv() => turns.stop(),
                 line = self.lines.recv(), if reading => match line.as_deref().map(str::trim) {
                     Some("/stop") => turns.stop(),
-                    Some(_) => output::note("a reply is running; /stop or Ctrl-C ends it"),
+                    Some("/answer") => turns.answer_now(),
+                    Some(_) => output::note("a reply is running; /stop or Ctrl-C ends it, /answer its thinking"),
                     None => reading = false,
                 },
             }
@@ -231,12 +237,13 @@ impl Conversation<'_> {
         }
     }
 
-    fn tell_model(&self) {
+    fn tell_model(&self, has_budget: bool) {
         match self.state.library.status() {
             ModelStatus::Ready {
                 model,
                 speculation_note,
                 can_speculate,
+                can_think,
                 ..
             } => {
                 let note = model.note.map(|note| format!("\n{note}")).unwrap_or_default();
@@ -246,6 +253,9 @@ impl Conversation<'_> {
                     "cannot speculate"
                 };
                 output::note(&format!("{} ({can}: {speculation_note}){note}", model.name));
+                if has_budget && !can_think {
+                    output::note(NO_THINKING);
+                }
             }
             ModelStatus::Failed { error, .. } => self.tell_failure(&error),
             ModelStatus::None | ModelStatus::Loading { .. } => {}
@@ -270,6 +280,7 @@ async fn options(state: &AppState, arguments: &Arguments) -> Result<TurnOptions,
         temperature: arguments.temp.map(f64::from).or(kept.temperature),
         seed: arguments.seed.map(|seed| seed as f64).or(kept.seed),
         thinking: arguments.thinking.map(|switch| switch == Switch::On).or(kept.thinking),
+        thinking_budget: arguments.thinking_budget.or(kept.thinking_budget),
         ..kept
     })
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::ValueEnum;
 use models::{
     Acceptance, Calibration, DrafterState, Engine, Exactness, FinishReason, GenerateRequest, Generated,
-    GenerationEvent, LoadRequest, Loaded, SamplingParams, Speculation, exactness_sentence,
+    GenerationEvent, LoadRequest, Loaded, SamplingParams, Speculation, ThinkingEnd, exactness_sentence,
 };
 
 use super::pair::{Kind, Pair};
@@ -76,10 +76,16 @@ pub(super) struct Arguments {
     /// The template's thinking switch; without it the template decides.
     #[arg(long, value_enum)]
     thinking: Option<Switch>,
+    /// After this many tokens of thinking the model is made to answer.
+    #[arg(long, value_name = "N")]
+    thinking_budget: Option<u32>,
     /// Write one JSON object in place of the text.
     #[arg(long)]
     json: bool,
 }
+
+/// Said where a budget was asked for in vain.
+pub(super) const NO_THINKING: &str = "this model has no thinking that could be ended: the thinking budget does nothing";
 
 #[derive(Clone, Copy)]
 enum BlockSize {
@@ -148,6 +154,9 @@ pub(super) fn run(arguments: Arguments) -> Result<ExitCode, AppError> {
         ..arguments.pair.load_request()?
     })?;
     let request = arguments.request(prompt, &loaded);
+    if arguments.thinking_budget.is_some() && !loaded.can_think {
+        output::note(NO_THINKING);
+    }
     let seed = request.sampling.seed;
     let progress = Arc::new(Mutex::new(Progress {
         text: output::Text::new(false),
@@ -218,6 +227,7 @@ impl Arguments {
             },
             wiring: self.draft_wiring.clone(),
             thinking: self.thinking.map(|switch| switch == Switch::On),
+            thinking_budget: self.thinking_budget.map(|tokens| tokens as usize),
             ..GenerateRequest::new(prompt)
         }
     }
@@ -266,6 +276,11 @@ fn report(loaded: &Loaded, generated: &Generated) -> serde_json::Value {
         "tokens": generated.tokens,
         "text": generated.text,
         "finish_reason": generated.finish.as_str(),
+        "thinking": {
+            "tokens": stats.thought.tokens,
+            "ms": stats.thought.ms,
+            "ended": stats.thought.ended.map(ThinkingEnd::as_str),
+        },
         "timings": {
             "load_ms": loaded.load_ms,
             "prefill_ms": stats.prefill_ms,

@@ -68,6 +68,13 @@ pub(crate) async fn regenerate(
     Ok(())
 }
 
+/// The model stops thinking and answers.
+#[tauri::command]
+pub(crate) fn answer_now(state: State<'_, App>) -> Result<(), AppError> {
+    state.get()?.turns.answer_now();
+    Ok(())
+}
+
 #[tauri::command]
 pub(crate) fn stop_turn(state: State<'_, App>) -> Result<(), AppError> {
     state.get()?.turns.stop();

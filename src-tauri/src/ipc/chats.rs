@@ -71,6 +71,9 @@ pub struct RoundText {
     pub thinking: Vec<u32>,
     /// The first draft that was rejected, as text; the last token took its place.
     pub rejected: Option<String>,
+    /// Whether its tokens were said in the model's place, to end its thinking.
+    #[serde(default)]
+    pub said: bool,
 }
 
 /// How long some rounds in a row took.

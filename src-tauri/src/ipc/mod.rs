@@ -33,6 +33,7 @@ pub fn bindings() -> String {
         declare::<Chat>(&config),
         declare::<Role>(&config),
         declare::<MessageStatus>(&config),
+        declare::<Thought>(&config),
         declare::<Message>(&config),
         declare::<SpeculationChoice>(&config),
         declare::<ExactnessChoice>(&config),
@@ -193,6 +194,20 @@ pub enum MessageStatus {
     Interrupted,
 }
 
+/// How long a reply thought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Thought {
+    /// Tokens that the model chose.
+    pub tokens: u32,
+    /// Milliseconds.
+    pub ms: f64,
+    /// Whether the model was still at it.
+    pub open: bool,
+    /// `budget` or `person`, where the model did not end it by itself.
+    pub ended: Option<String>,
+}
+
 /// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -207,6 +222,8 @@ pub struct Message {
     pub content: String,
     /// The thinking block, if there was one.
     pub reasoning: Option<String>,
+    /// How long it thought; `None` without thinking, and where that was not kept.
+    pub thought: Option<Thought>,
     /// How it stands.
     pub status: MessageStatus,
     /// Unix milliseconds.
@@ -344,6 +361,9 @@ pub struct TurnOptions {
     pub max_tokens: Option<u32>,
     /// The template's thinking switch; without a value the template decides.
     pub thinking: Option<bool>,
+    /// Tokens of thinking after which the model is made to answer; without a value it ends by itself.
+    #[serde(default)]
+    pub thinking_budget: Option<u32>,
 }
 
 /// What a turn tells the window, in order: `started`, `prefill`*, `delta`*, then `done` or `failed`.
@@ -374,6 +394,8 @@ pub enum TurnEvent {
         reasoning: String,
         /// New text of the answer.
         answer: String,
+        /// How long it thought up to now.
+        thought: Option<Thought>,
         /// Figures up to now.
         run: Run,
         /// How it came, at most four times a second and with the last text.
@@ -433,6 +455,7 @@ impl Default for TurnOptions {
             seed: None,
             max_tokens: None,
             thinking: None,
+            thinking_budget: None,
         }
     }
 }

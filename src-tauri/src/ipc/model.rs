@@ -63,6 +63,8 @@ pub enum ModelStatus {
         draft_ms: Option<f64>,
         /// The drafter's default block size; 1 without one.
         default_block_size: u32,
+        /// Whether it has thinking that can be ended.
+        can_think: bool,
         /// Tokens the context holds.
         context: u32,
         /// `cpu`, `metal` or `cuda`.

@@ -62,6 +62,7 @@ fn described(ready: &Ready) -> ModelStatus {
         costs: rows.collect(),
         draft_ms: costs.map(|costs| costs.draft_ms),
         default_block_size: count(block_size),
+        can_think: loaded.can_think,
         context: count(loaded.context),
         device: loaded.device.to_owned(),
         dtype: loaded.dtype.to_owned(),

@@ -5,6 +5,7 @@ use crate::ipc::{Message, MessageStatus, Role};
 
 /// A query's start: a row for each message `m`.
 pub(super) const COLUMNS: &str = "SELECT m.id, m.chat_id, m.role, m.content, m.reasoning, m.status, m.error, m.created_at, \
+                                  json_extract(m.made, '$.thought') AS thought, \
                                   m.token_ids IS NOT NULL AND m.made IS NOT NULL AND m.owner IS NULL AS can_continue, \
                                   r.* FROM messages m LEFT JOIN runs r ON r.message_id = m.id";
 
@@ -80,12 +81,14 @@ pub(super) async fn insert(
 fn message(row: &SqliteRow) -> Result<Message> {
     let run: Option<i64> = row.try_get("message_id")?;
     let error: Option<String> = row.try_get("error")?;
+    let thought: Option<String> = row.try_get("thought")?;
     Ok(Message {
         id: row.try_get("id")?,
         chat_id: row.try_get("chat_id")?,
         role: parse(row.try_get("role")?)?,
         content: row.try_get("content")?,
         reasoning: row.try_get("reasoning")?,
+        thought: thought.as_deref().map(json).transpose()?,
         status: parse(row.try_get("status")?)?,
         created_at: chats::millis(row.try_get("created_at")?),
         run: run.map(|_| runs::read(row)).transpose()?,

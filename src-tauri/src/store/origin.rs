@@ -22,6 +22,10 @@ type Whole = (u32, u32, u32, u32);
 enum Row {
     Known(Known),
     Whole(Whole),
+    /// What each token showed of those that were said in the model's place, in the answer and in the thinking.
+    Said {
+        said: (Vec<u32>, Vec<u32>),
+    },
 }
 
 /// Nothing for nothing.
@@ -81,6 +85,17 @@ pub(super) fn read(text: Option<&str>, rounds: Option<&str>) -> Result<Provenanc
                 pieces,
                 thinking,
                 rejected,
+                said: false,
+            }),
+            Row::Said {
+                said: (pieces, thinking),
+            } => origin.rounds.push(RoundText {
+                length: pieces.iter().fold(0, |sum, &n| sum.saturating_add(n)),
+                tokens: crate::turn::count(pieces.len()),
+                pieces,
+                thinking,
+                said: true,
+                ..RoundText::default()
             }),
         }
     }
@@ -94,6 +109,11 @@ pub(super) fn read(text: Option<&str>, rounds: Option<&str>) -> Result<Provenanc
 fn row(round: &RoundText) -> Row {
     if round.pieces.is_empty() {
         return Row::Whole((round.length, round.tokens, round.drafted, round.accepted));
+    }
+    if round.said {
+        return Row::Said {
+            said: (round.pieces.clone(), round.thinking.clone()),
+        };
     }
     Row::Known((
         round.drafted,
@@ -131,6 +151,7 @@ mod tests {
             pieces: pieces.to_vec(),
             thinking: thinking.to_vec(),
             rejected: rejected.map(str::to_owned),
+            said: false,
         }
     }
 
@@ -147,6 +168,10 @@ mod tests {
                 round(0, 0, &[0], &[], None),
                 round(0, 0, &[0], &[6], None),
                 round(1, 0, &[1], &[], None),
+                RoundText {
+                    said: true,
+                    ..round(0, 0, &[0, 2], &[4, 0], None)
+                },
             ],
             pace: vec![PaceBin {
                 rounds: 9,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ipc::{AppError, ChatSummary, Message, MessageStatus, Provenance, Run, TurnOptions};
+use crate::ipc::{AppError, ChatSummary, Message, MessageStatus, Provenance, Run, Thought, TurnOptions};
 
 /// A turn that has begun: both messages are on disk.
 #[derive(Debug, Clone)]
@@ -44,6 +44,28 @@ pub struct Made {
     /// The chat's instructions at that time; `None` for replies of earlier versions.
     #[serde(default)]
     pub system_prompt: Option<String>,
+    /// How long it thought, once it has ended or broken off. What the person ended is in the options as a budget.
+    #[serde(default)]
+    pub thought: Option<Thought>,
+}
+
+impl Made {
+    /// The same when it is known how it thought: as a budget, what the person ended comes out the same again.
+    #[must_use]
+    pub fn after(mut self, thought: Thought) -> Self {
+        if thought.ended.as_deref() == Some("person") {
+            self.options.thinking_budget = Some(thought.tokens);
+        }
+        self.thought = Some(thought);
+        self
+    }
+
+    /// Whether the person ended its thinking.
+    #[must_use]
+    pub fn was_ended_by_the_person(&self) -> bool {
+        let ended = self.thought.as_ref().and_then(|thought| thought.ended.as_deref());
+        ended == Some("person")
+    }
 }
 
 /// From where a reply can go on.

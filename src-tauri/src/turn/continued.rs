@@ -3,7 +3,7 @@
 use models::GenerateRequest;
 
 use crate::error::Error;
-use crate::ipc::{Run, TurnOptions};
+use crate::ipc::{Run, Thought, TurnOptions};
 use crate::store::{Begun, Continued};
 
 /// Sampling as it was; speculation and the token limit, which change no word of the text, as they are asked for now.
@@ -65,6 +65,18 @@ pub(super) fn joined(before: &Run, now: Run) -> Run {
         accepted_per_round: [before.accepted_per_round.as_slice(), &now.accepted_per_round].concat(),
         drafted_per_round: [before.drafted_per_round.as_slice(), &now.drafted_per_round].concat(),
         ..now
+    }
+}
+
+/// The thinking of a reply's two parts as one. Its tokens are counted whole by the engine, its time is not.
+pub(super) fn thought(before: Option<&Thought>, now: Thought) -> Thought {
+    match before {
+        Some(before) => Thought {
+            ms: before.ms + now.ms,
+            ended: before.ended.clone().or(now.ended),
+            ..now
+        },
+        None => now,
     }
 }
 

@@ -4,6 +4,7 @@ mod continued;
 mod origin;
 mod relay;
 mod request;
+mod sink;
 mod slot;
 mod title;
 mod tokens;
@@ -23,6 +24,7 @@ pub use slot::{Stop, Taken};
 pub use title::title_of;
 
 use relay::Relay;
+use sink::Wishes;
 use slot::Slot;
 
 /// Takes a turn's events; answers whether anyone still listens. The turn runs to its end either way.
@@ -113,8 +115,26 @@ impl Turns {
         options: &TurnOptions,
         listener: Listener,
     ) -> Result<Message, AppError> {
+        let again = self.again(message_id, options).await;
         let begin = async { Ok(self.store.begin_again(message_id).await?) };
-        self.turn(begin, options, listener).await
+        self.turn(begin, &again, listener).await
+    }
+
+    /// What a reply is written again with. With its seed it becomes what it was, also where the person ended its thinking.
+    async fn again(&self, message_id: i32, options: &TurnOptions) -> TurnOptions {
+        // Whoever cannot be asked for it fails when it is written.
+        let made = self.store.made_of(message_id).await.ok().flatten();
+        let same = made.filter(|made| options.seed.is_some() && made.options.seed == options.seed);
+        let ended = same.filter(|made| made.was_ended_by_the_person());
+        TurnOptions {
+            thinking_budget: ended.map_or(options.thinking_budget, |made| made.options.thinking_budget),
+            ..options.clone()
+        }
+    }
+
+    /// Has the model of the running turn stop thinking within a round, if it thinks, and answer.
+    pub fn answer_now(&self) {
+        self.slot.want_answer();
     }
 
     /// Ends the running turn within a round or a prefill chunk; what there is of the reply is kept.
@@ -235,22 +255,16 @@ impl Turns {
                 ..options.clone()
             },
             system_prompt: Some(begun.system_prompt.clone()),
+            thought: begun.continued.as_ref().and_then(|c| c.made.thought.clone()),
         };
         // Without it the reply can only be written again if it breaks off.
         let _ = self.store.describe_turn(begun.assistant.id, &made).await;
         let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
-        let sink = move |event| {
-            // The text of the round in which the stop is seen is kept.
-            if events.blocking_send(event).is_err() || stop.is_requested() {
-                std::ops::ControlFlow::Break(())
-            } else {
-                std::ops::ControlFlow::Continue(())
-            }
-        };
+        let sink = Wishes { events, stop };
         let engine = self.engine.clone();
         let generation = tokio::task::spawn_blocking(move || engine.generate(request, Box::new(sink)));
         relay.run(&mut incoming).await;
-        match generation.await {
+        let ending = match generation.await {
             Ok(Ok(generated)) => {
                 let status = status_of(&generated);
                 relay.complete(generated);
@@ -285,7 +299,12 @@ impl Turns {
                 relay.flush();
                 relay.ending(MessageStatus::Failed, Some(error.into()))
             }
+        };
+        if let Some(thought) = relay.thought() {
+            // Without it the reply does not say how long it thought.
+            let _ = self.store.describe_turn(begun.assistant.id, &made.after(thought)).await;
         }
+        ending
     }
 }
 

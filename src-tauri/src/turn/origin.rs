@@ -93,6 +93,7 @@ impl Recorder {
                 pieces: vec![0; round.kept],
                 thinking: Vec::new(),
                 rejected: round.rejected.as_deref().map(clipped),
+                said: round.said,
             });
             self.pace.add(round.kept, round.ms);
         }
@@ -253,6 +254,7 @@ mod tests {
             rejected: rejected.map(str::to_owned),
             pieces: cut(pieces),
             ms: Some(1.0),
+            said: false,
         }
     }
 

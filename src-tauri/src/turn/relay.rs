@@ -6,8 +6,8 @@ use models::{Generated, GenerationEvent, GenerationStats, SelfCheck};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::{Listener, continued::joined, origin::Recorder, request::run_of};
-use crate::ipc::{AppError, MessageStatus, Run, TurnEvent};
+use super::{Listener, continued, continued::joined, origin::Recorder, request::run_of, request::thought_of};
+use crate::ipc::{AppError, MessageStatus, Run, Thought, TurnEvent};
 use crate::store::{Begun, Ending, Resume, Store};
 
 /// Least time between two events to the listener.
@@ -61,6 +61,7 @@ pub(super) struct Relay {
     origin: Recorder,
     /// Figures of the part before, if this one goes on.
     before: Option<Run>,
+    thought_before: Option<Thought>,
     prefill: Option<(usize, usize)>,
     stats: Option<GenerationStats>,
     is_complete: bool,
@@ -85,6 +86,7 @@ impl Relay {
             shown: None,
             origin: Recorder::new(begun),
             before: continued.and_then(|continued| continued.run.clone()),
+            thought_before: continued.and_then(|continued| continued.made.thought.clone()),
             prefill: None,
             stats: None,
             is_complete: false,
@@ -159,9 +161,11 @@ impl Relay {
             let (answer, reasoning) = (self.answer.take_untold(), self.reasoning.take_untold());
             let origin = self.origin.news(self.is_complete);
             if let Some(run) = self.figures() {
+                let thought = self.thought();
                 self.tell(TurnEvent::Delta {
                     reasoning,
                     answer,
+                    thought,
                     run,
                     origin,
                 });
@@ -230,6 +234,15 @@ impl Relay {
     fn due(&self) -> Option<Instant> {
         let new = self.prefill.is_some() || !self.answer.untold().is_empty() || !self.reasoning.untold().is_empty();
         new.then(|| self.told_at.map_or_else(Instant::now, |told_at| told_at + TELL_EVERY))
+    }
+
+    /// How long it thought up to now.
+    pub(super) fn thought(&self) -> Option<Thought> {
+        let now = self.stats.as_ref().and_then(|stats| thought_of(&stats.thought));
+        match now {
+            Some(now) => Some(continued::thought(self.thought_before.as_ref(), now)),
+            None => self.thought_before.clone(),
+        }
     }
 
     fn figures(&self) -> Option<Run> {

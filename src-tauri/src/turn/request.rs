@@ -8,7 +8,7 @@ use models::{
 };
 
 use crate::error::Error;
-use crate::ipc::{ExactnessChoice, Message, MessageStatus, Role, Run, SpeculationChoice, TurnOptions};
+use crate::ipc::{ExactnessChoice, Message, MessageStatus, Role, Run, SpeculationChoice, Thought, TurnOptions};
 
 /// Seeds pass through JavaScript numbers, which are exact below this.
 const SEED_LIMIT: u64 = 1 << 53;
@@ -76,6 +76,7 @@ pub fn build(
             ExactnessChoice::Fast => Exactness::Fast,
         },
         thinking: options.thinking,
+        thinking_budget: options.thinking_budget.map(|tokens| tokens as usize),
         ..GenerateRequest::new(Prompt::Messages(messages))
     }
 }
@@ -145,6 +146,18 @@ pub fn run_of(model: &str, check: Option<&SelfCheck>, stats: &GenerationStats, s
     }
 }
 
+/// What the window shows of thinking; `None` where there was none.
+#[must_use]
+pub(super) fn thought_of(thought: &models::Thought) -> Option<Thought> {
+    let is_any = thought.tokens > 0 || thought.is_open || thought.ended.is_some();
+    is_any.then(|| Thought {
+        tokens: count(thought.tokens),
+        ms: finite(thought.ms),
+        open: thought.is_open,
+        ended: thought.ended.map(|by| by.as_str().to_owned()),
+    })
+}
+
 /// A count as it crosses to the window.
 #[must_use]
 pub fn count(value: usize) -> u32 {
@@ -188,6 +201,7 @@ mod tests {
             role,
             content: content.to_owned(),
             reasoning: None,
+            thought: None,
             status,
             created_at: 0.0,
             run: None,

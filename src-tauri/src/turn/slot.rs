@@ -7,10 +7,11 @@ use tokio::sync::{Notify, watch};
 
 use crate::error::Error;
 
-/// Asks one turn to end.
+/// Asks one turn to end, or its model to stop thinking.
 #[derive(Debug, Default)]
 pub struct Stop {
     requested: AtomicBool,
+    answer: AtomicBool,
     notify: Notify,
 }
 
@@ -25,6 +26,17 @@ impl Stop {
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
+    }
+
+    /// Asks the model to stop thinking and answer.
+    pub fn want_answer(&self) {
+        self.answer.store(true, Ordering::Release);
+    }
+
+    /// Whether it was asked to answer.
+    #[must_use]
+    pub fn wants_answer(&self) -> bool {
+        self.answer.load(Ordering::Acquire)
     }
 
     /// Waits until it is asked.
@@ -79,6 +91,13 @@ impl Slot {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Asks the running turn's model to stop thinking and answer.
+    pub(super) fn want_answer(&self) {
+        if let Some(running) = &*self.0.borrow() {
+            running.stop.want_answer();
         }
     }
 

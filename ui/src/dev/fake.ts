@@ -36,7 +36,7 @@ const ready = (model: LocalModel): ModelStatus => ({
   exactnessNote: "exact: 2 of 14 kinds of operation run row by row, as on this machine a block would round them otherwise",
   inParts: [],
   exactBlock: 16,
-  autoDepth: scene === "nohead" ? 0 : 2,
+  canThink: true, autoDepth: scene === "nohead" ? 0 : 2,
   costs: [{ rows: 1, ms: 21.4, ratio: 1 }, { rows: 2, ms: 23.1, ratio: 1.08 }, { rows: 4, ms: 29.8, ratio: 1.39 }, { rows: 8, ms: 44.2, ratio: 2.07 }],
   draftMs: 1.9,
   defaultBlockSize: scene === "nohead" ? 1 : 3,
@@ -71,6 +71,7 @@ const tell = (next: ModelStatus): ModelStatus => {
 
 let ids = 1000;
 let stopped = false;
+let answering = false;
 const chats: Chat[] = [];
 
 function figures(tokens: number, blockSize: number, elapsed: number, reason: string | null): Run {
@@ -103,7 +104,7 @@ const runFor = (options: TurnOptions, tokens: number, elapsed: number): Run => {
 const message = (chatId: number, role: Message["role"], content: string, patch: Partial<Message> = {}): Message => {
   const id = (ids += 1);
   return {
-    id, chatId, role, content, reasoning: null, status: "complete", createdAt: now, run: null, error: null, versions: [id],
+    id, chatId, role, content, reasoning: null, thought: null, status: "complete", createdAt: now, run: null, error: null, versions: [id],
     canContinue: patch.status === "stopped" || patch.status === "interrupted", ...patch,
   };
 };
@@ -136,6 +137,7 @@ const chatOf = (id: number): Chat => chats.find((c) => c.summary.id === id)!;
 
 async function turn(chat: Chat, user: Message, options: TurnOptions, on: (e: TurnEvent) => void): Promise<void> {
   stopped = false;
+  answering = false;
   const place = chat.messages.indexOf(user) + 1;
   const made = message(chat.summary.id, "assistant", "", { status: "streaming" });
   const reply = chat.messages[place] ? library.branch(chat, place, made) : made;
@@ -151,16 +153,19 @@ async function turn(chat: Chat, user: Message, options: TurnOptions, on: (e: Tur
   const begin = performance.now();
   let at = 0;
   let run = runFor(options, 1, 1);
+  let thought: Message["thought"] = null;
   while (at < text.length && !stopped) {
     const step = text.slice(at, at + 7);
     const inReasoning = Math.max(0, Math.min(step.length, reasoning.length - at));
     at += step.length;
     run = runFor(options, Math.ceil(at / 4), performance.now() - begin);
-    on({ type: "delta", reasoning: step.slice(0, inReasoning), answer: step.slice(inReasoning), run, origin: null });
+    if (at <= reasoning.length) thought = { tokens: Math.ceil(at / 4), ms: performance.now() - begin, open: at < reasoning.length && !answering, ended: answering ? "person" : null };
+    if (answering && at < reasoning.length) at = reasoning.length;
+    on({ type: "delta", thought, reasoning: step.slice(0, inReasoning), answer: step.slice(inReasoning), run, origin: null });
     await pause(34);
   }
   const shown = text.slice(0, at);
-  const stored: Message = { ...reply, run, reasoning: reasoning ? shown.slice(0, reasoning.length) : null, content: shown.slice(reasoning.length), status: stopped ? "stopped" : "complete", canContinue: stopped };
+  const stored: Message = { ...reply, run, thought, reasoning: reasoning ? shown.slice(0, reasoning.length) : null, content: shown.slice(reasoning.length), status: stopped ? "stopped" : "complete", canContinue: stopped };
   chat.messages = chat.messages.map((m) => (m.id === stored.id ? stored : m));
   chat.summary = { ...chat.summary, updatedAt: Date.now() };
   on({ type: "done", message: stored, chat: chat.summary });
@@ -228,6 +233,9 @@ mockIPC(async (command, payload): Promise<unknown> => {
       return { report: compare.report(), regressions: [] };
     case "bench_texts":
       return { markdown: "## Slipstream benchmark", json: "{}" };
+    case "answer_now":
+      answering = true;
+      return null;
     case "stop_turn":
       stopped = true;
       compare.stop();

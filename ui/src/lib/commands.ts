@@ -91,6 +91,8 @@ export const continueReply = (messageId: number, options: TurnOptions, onEvent: 
 export const regenerate = (messageId: number, options: TurnOptions, onEvent: (event: TurnEvent) => void): Promise<null> =>
   invoke("regenerate", { messageId, options, onEvent: channel(onEvent) });
 
+/** The model stops thinking and answers. */
+export const answerNow = (): Promise<null> => invoke("answer_now");
 export const stopTurn = (): Promise<null> => invoke("stop_turn");
 
 export const modelStatus = (): Promise<ModelStatus> => invoke("model_status");

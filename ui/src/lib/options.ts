@@ -2,7 +2,7 @@
 
 import type { ChatConfig, SamplingDefaults, TurnOptions } from "../bindings";
 
-export type NumberKey = "temperature" | "topP" | "topK" | "minP" | "maxTokens" | "seed";
+export type NumberKey = "temperature" | "topP" | "topK" | "minP" | "maxTokens" | "seed" | "thinkingBudget";
 
 export interface Range {
   min: number;
@@ -17,6 +17,7 @@ export const RANGES: Record<NumberKey, Range> = {
   topK: { min: 0, max: 100_000, step: 1, integer: true },
   minP: { min: 0, max: 1, step: 0.01, integer: false },
   maxTokens: { min: 1, max: 10_000_000, step: 1, integer: true },
+  thinkingBudget: { min: 0, max: 10_000_000, step: 1, integer: true },
   // Seeds cross to Rust as a double: whole numbers end at 2^53.
   seed: { min: 0, max: Number.MAX_SAFE_INTEGER, step: 1, integer: true },
 };
@@ -32,7 +33,7 @@ export function parseOption(key: NumberKey, text: string): number | null | undef
 
 /** The model's own value for a field, where it has one. */
 export function defaultOf(key: NumberKey, defaults: SamplingDefaults | null): number | null {
-  return key === "maxTokens" || key === "seed" ? null : (defaults?.[key] ?? null);
+  return key === "maxTokens" || key === "seed" || key === "thinkingBudget" ? null : (defaults?.[key] ?? null);
 }
 
 /** How many of the sampling options were set by hand; speculation has a control of its own. */

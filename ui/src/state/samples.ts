@@ -58,6 +58,7 @@ export const roundText = (patch: Partial<RoundText> = {}): RoundText => ({
   pieces: [],
   thinking: [],
   rejected: null,
+  said: false,
   ...patch,
 });
 
@@ -72,6 +73,7 @@ export const message = (patch: Partial<Message> = {}): Message => ({
   run: null,
   error: null,
   versions: [patch.id ?? 1],
+  thought: null,
   canContinue: false,
   ...patch,
 });
@@ -107,6 +109,7 @@ export const ready = (patch: Partial<Extract<ModelStatus, { state: "ready" }>> =
   inParts: [],
   exactBlock: 16,
   autoDepth: 2,
+  canThink: true,
   costs: [],
   draftMs: null,
   defaultBlockSize: 3,

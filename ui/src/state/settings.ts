@@ -31,6 +31,7 @@ const options: TurnOptions = {
   seed: null,
   maxTokens: null,
   thinking: null,
+  thinkingBudget: null,
 };
 
 /** As the app's own defaults, for the moment before it answers. */

@@ -80,6 +80,18 @@ export async function stop(): Promise<void> {
   }
 }
 
+/** The model stops thinking and answers. */
+export async function answerNow(): Promise<void> {
+  if (!turn.current.live || turn.current.live.answering) return;
+  turn.dispatch({ type: "answering", on: true });
+  try {
+    await commands.answerNow();
+  } catch (error) {
+    turn.dispatch({ type: "answering", on: false });
+    report(error);
+  }
+}
+
 async function begin(
   chatId: number | null,
   text: string | null,

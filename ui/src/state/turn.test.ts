@@ -11,7 +11,7 @@ const all = (state: TurnState, ...events: TurnStateEvent[]): TurnState => events
 const event = (streamed: TurnEvent, turn = 1): TurnStateEvent => ({ type: "streamed", turn, event: streamed });
 const asked = (chatId: number | null, text: string | null = "Hi", turn = 1): TurnStateEvent => ({ type: "asked", turn, chatId, text });
 const started = event({ type: "started", chat: chat(), user, assistant: reply });
-const delta = (answer: string, reasoning = ""): TurnStateEvent => event({ type: "delta", answer, reasoning, run: run(), origin: null });
+const delta = (answer: string, reasoning = ""): TurnStateEvent => event({ type: "delta", answer, reasoning, thought: null, run: run(), origin: null });
 const done = event({ type: "done", message: { ...reply, content: "Hello.", status: "complete", run: run() }, chat: chat() });
 
 describe("a turn", () => {
@@ -121,6 +121,16 @@ describe("a chat read from disk", () => {
     );
     expect(state.conversations[1]?.[1]?.content).toBe("More");
   });
+});
+
+test("thinking is shown as it grows, and a wish for the answer belongs to its turn", () => {
+  const thought = { tokens: 3, ms: 40, open: true, ended: null };
+  const thinking = event({ type: "delta", answer: "", reasoning: "Hm", thought, run: run(), origin: null });
+  const state = all(initial, asked(null), started, thinking, { type: "answering", on: true });
+  expect(lastReply(state.conversations[1])).toMatchObject({ reasoning: "Hm", thought });
+  expect(state.live?.answering).toBe(true);
+  expect(all(state, done, asked(1)).live?.answering).toBe(false);
+  expect(apply(initial, { type: "answering", on: true })).toBe(initial);
 });
 
 test("the context in use is that of the last measured reply", () => {

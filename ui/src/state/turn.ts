@@ -14,6 +14,8 @@ export interface Live {
   assistantId: number | null;
   prefill: { done: number; total: number } | null;
   stopping: boolean;
+  /** The person wants the answer; the model has not heard it yet. */
+  answering: boolean;
 }
 
 export interface TurnState {
@@ -29,6 +31,7 @@ export type TurnStateEvent =
   | { type: "forgotten"; chatId: number }
   | { type: "asked"; turn: number; chatId: number | null; text: string | null }
   | { type: "stopping"; on: boolean }
+  | { type: "answering"; on: boolean }
   | { type: "streamed"; turn: number; event: TurnEvent }
   /** The turn ended without an event: refused before it started, or lost after. */
   | { type: "lost"; turn: number; error: AppError };
@@ -48,10 +51,12 @@ export function apply(state: TurnState, event: TurnStateEvent): TurnState {
     case "asked":
       return {
         ...state,
-        live: { turn: event.turn, chatId: event.chatId, text: event.text, assistantId: null, prefill: null, stopping: false },
+        live: { turn: event.turn, chatId: event.chatId, text: event.text, assistantId: null, prefill: null, stopping: false, answering: false },
       };
     case "stopping":
       return state.live ? { ...state, live: { ...state.live, stopping: event.on } } : state;
+    case "answering":
+      return state.live ? { ...state, live: { ...state.live, answering: event.on } } : state;
     case "streamed":
       return state.live?.turn === event.turn ? stream(state, state.live, event.event) : state;
     case "lost":
@@ -77,6 +82,7 @@ function stream(state: TurnState, live: Live, event: TurnEvent): TurnState {
         ...reply,
         content: reply.content + event.answer,
         reasoning: event.reasoning ? (reply.reasoning ?? "") + event.reasoning : reply.reasoning,
+        thought: event.thought,
         run: event.run,
       }));
     }

@@ -8,6 +8,7 @@
 
 mod pace;
 mod parked;
+mod say;
 
 pub use pace::Depth;
 
@@ -44,7 +45,9 @@ pub struct Mtp<'a, T: Target, D: Drafter<T>> {
     /// Position of the token after the bonus.
     position: usize,
     given: usize,
-    next: Next<T::Capture>,
+    /// No round goes past this many tokens given out.
+    held_at: usize,
+    next: Next<T::Capture, D::Mark>,
     /// The first draft of the round to come, made behind the one before it.
     first: Option<Proposal>,
     /// How the drafter runs: as it is on every device, since drafts are checked.
@@ -52,19 +55,21 @@ pub struct Mtp<'a, T: Target, D: Drafter<T>> {
 }
 
 /// What is queued.
-enum Next<C> {
-    /// The prompt's first token: id and flag, `[1, 2]`.
+enum Next<C, M> {
+    /// The first token after the prompt, or after what was said in the model's place: id and flag, `[1, 2]`.
     First(Array),
     /// A round.
-    Round(Box<Pending<C>>),
+    Round(Box<Pending<C, M>>),
     /// A round without drafts.
     Plain(Box<Step>),
     /// Nothing: the end is reached.
     Nothing,
 }
 
-struct Pending<C> {
+struct Pending<C, M> {
     verified: Verified<C>,
+    /// Where the drafter stood before its drafts.
+    before: M,
     drafts: usize,
     /// Drafts, choices, flags: `[1, K + (K + 1) + (K + 1)]`.
     packed: Array,
@@ -109,6 +114,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             counts,
             position: prompt.len() + 1,
             given: 0,
+            held_at: usize::MAX,
             next: Next::First(first),
             first: None,
             at_once: Rc::new(RowPolicy::native()),
@@ -118,8 +124,9 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     /// Queues the round after `bonus` `[1, 1]`. A round never drafts more than may still be given out.
     fn queue(&mut self, bonus: &Array) -> Result<()> {
         let remaining = self.limits.max_tokens.saturating_sub(self.given);
+        let until_held = self.held_at.saturating_sub(self.given);
         let first = self.first.take();
-        self.next = match self.pace.depth().min(remaining) {
+        self.next = match self.pace.depth().min(remaining).min(until_held) {
             _ if remaining == 0 => Next::Nothing,
             0 => Next::Plain(Box::new(self.step(bonus, self.position, &self.counts.clone())?)),
             drafts => Next::Round(Box::new(self.speculate(bonus, drafts, first)?)),
@@ -128,7 +135,12 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     }
 
     /// Queues draft and verify, and the draft behind them. `first` is the first draft where it is made already.
-    fn speculate(&mut self, bonus: &Array, drafts: usize, first: Option<Proposal>) -> Result<Pending<T::Capture>> {
+    fn speculate(
+        &mut self,
+        bonus: &Array,
+        drafts: usize,
+        first: Option<Proposal>,
+    ) -> Result<Pending<T::Capture, D::Mark>> {
         self.catch_up()?;
         let state = self
             .state
@@ -136,6 +148,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             .ok_or_else(|| Error::backend("drafting after a failed round"))?;
         let (target, drafter, sampler) = (self.target, self.drafter, self.sampler);
         let (position, rule) = (self.position, self.accept);
+        let before = drafter.mark(state);
         let mut history = self.counts.clone();
         // What each draft was drawn from, where acceptance asks for it.
         let mut proposals = Vec::new();
@@ -181,6 +194,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         self.first = Some(ahead);
         Ok(Pending {
             verified,
+            before,
             drafts,
             packed,
         })
@@ -189,7 +203,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     fn first(&mut self, first: &Array) -> Result<Round> {
         // Queued before the first token is read: it is the first to be shown, but not the last to be computed.
         let bonus = crate::nn::slice(first, 1, 0, 1)?;
-        self.given = 1;
+        self.given += 1;
         self.queue(&bonus)?;
         let read = read_ids(first)?;
         self.pace.lap();
@@ -212,7 +226,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         })
     }
 
-    fn round(&mut self, pending: &Pending<T::Capture>) -> Result<Round> {
+    fn round(&mut self, pending: &Pending<T::Capture, D::Mark>) -> Result<Round> {
         let k = pending.drafts;
         let read = read_ids(&pending.packed)?;
         let duration_ms = self.pace.lap();
@@ -222,7 +236,9 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         let (choices, flags) = rest
             .split_at_checked(k + 1)
             .ok_or_else(|| Error::backend("a round lacks choices"))?;
-        let verdict = accept(drafts, choices, self.limits.max_tokens - self.given, &self.limits.eos);
+        let until_held = self.held_at.saturating_sub(self.given).max(1);
+        let most = until_held.min(self.limits.max_tokens - self.given);
+        let verdict = accept(drafts, choices, most, &self.limits.eos);
         // Rows past the kept ones may score anything: their context was wrong.
         if let Some(row) = flags.iter().take(verdict.tokens.len()).position(|good| *good == 0) {
             return Err(Error::NonFiniteLogits {
@@ -230,6 +246,10 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             });
         }
         let keep = verdict.tokens.len();
+        // Where a limit cut the round short, the draft behind it is one behind other tokens.
+        if keep <= drafts.iter().zip(choices).take_while(|(d, c)| d == c).count() {
+            self.first = None;
+        }
         self.target.rewind(&mut self.cache, &pending.verified, keep)?;
         let Some(&bonus) = verdict.tokens.last() else {
             return Err(Error::backend("a round without tokens"));
@@ -265,10 +285,24 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         self.state.take()
     }
 
+    /// Takes the drafter back to before a round that was queued, the draft behind it included.
+    fn forget_drafts(&mut self, before: &D::Mark) -> Result<()> {
+        let state = self
+            .state
+            .as_mut()
+            .ok_or_else(|| Error::backend("going back after a failed round"))?;
+        self.drafter.back(state, before);
+        self.first = None;
+        Ok(())
+    }
+
     /// Undoes a round that was queued and is not wanted.
     fn drop_queued(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.next, Next::Nothing) {
-            Next::Round(pending) => self.target.rewind(&mut self.cache, &pending.verified, 0)?,
+            Next::Round(pending) => {
+                self.target.rewind(&mut self.cache, &pending.verified, 0)?;
+                self.forget_drafts(&pending.before)?;
+            }
             Next::Plain(step) => self.cache.restore(step.before()),
             Next::First(_) | Next::Nothing => {}
         }
@@ -290,6 +324,14 @@ impl<T: Target, D: Drafter<T>> Decoder for Mtp<'_, T, D> {
         };
         self.pace.leave();
         Ok(Some(round))
+    }
+
+    fn hold(&mut self, tokens: usize) {
+        self.held_at = self.given.saturating_add(tokens.max(1));
+    }
+
+    fn say(&mut self, ids: &[u32], rows: usize) -> Result<()> {
+        self.say_after_bonus(ids, rows)
     }
 
     fn finish(&mut self) -> Result<Cache> {

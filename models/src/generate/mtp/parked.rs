@@ -27,6 +27,10 @@ impl Step {
     pub(super) fn before(&self) -> &Snapshot {
         &self.before
     }
+
+    pub(super) fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
 }
 
 /// Pairs of a hidden state and the token behind it that the drafter has not seen yet.

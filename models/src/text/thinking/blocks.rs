@@ -2,6 +2,9 @@
 
 use super::{Parts, ToolCall, calls, held_len};
 
+/// What the model writes itself between the two blocks.
+pub(super) const END_OF_THINKING: &str = "<|end_message|><|message_model|><|content_text|>";
+
 const MARKS: [(&str, Mark); 6] = [
     ("<|message_model|>", Mark::Header),
     ("<|content_thinking|>", Mark::Thinking),
@@ -66,6 +69,10 @@ impl Parser {
     pub(super) fn finish(mut self, parts: &mut Parts) -> bool {
         let rest = std::mem::take(&mut self.pending);
         self.give(&rest, parts.seen - rest.len(), parts);
+        self.is_thinking()
+    }
+
+    pub(super) fn is_thinking(&self) -> bool {
         self.block == Mark::Thinking
     }
 

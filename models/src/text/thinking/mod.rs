@@ -132,6 +132,20 @@ impl OutputFormat {
     }
 }
 
+impl OutputFormat {
+    /// What ends a block of reasoning in the model's place, which `has_begun` if there is any of it. `None` where the format
+    /// has no such blocks.
+    #[must_use]
+    pub fn end_of_thinking(self, has_begun: bool) -> Option<&'static str> {
+        match self {
+            OutputFormat::Plain => None,
+            OutputFormat::Qwen if has_begun => Some(qwen::END_OF_THINKING),
+            OutputFormat::Qwen => Some(qwen::END_OF_NO_THINKING),
+            OutputFormat::Inkling => Some(blocks::END_OF_THINKING),
+        }
+    }
+}
+
 impl ThinkingParser {
     /// A parser for the reply to `prompt`, of which the end decides whether the output starts inside of a block.
     ///
@@ -176,6 +190,16 @@ impl ThinkingParser {
     /// Where what was shown since the last call stands in the output.
     pub fn take_sources(&mut self) -> Sources {
         self.parts.take_sources()
+    }
+
+    /// Whether what comes next belongs to a block of reasoning.
+    #[must_use]
+    pub fn is_thinking(&self) -> bool {
+        match &self.state {
+            State::Plain => false,
+            State::Qwen(parser) => parser.is_thinking(),
+            State::Inkling(parser) => parser.is_thinking(),
+        }
     }
 
     /// Ends the output; `reached_limit` when the number of tokens did.

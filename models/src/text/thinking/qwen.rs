@@ -4,6 +4,11 @@ use super::{Parts, Schemas, calls, held_len};
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
+/// The makers' own words for it: the model knows them as a reason to answer now.
+pub(super) const END_OF_THINKING: &str = "\n\nConsidering the limited time by the user, I have to give the solution based on \
+                                          the thinking directly now.\n</think>\n\n";
+/// The rest of the templates' empty block.
+pub(super) const END_OF_NO_THINKING: &str = "\n</think>\n\n";
 const CALL: &str = "<tool_call>";
 const CALL_END: &str = "</tool_call>";
 const TURN: &str = "<|im_start|>";
@@ -69,6 +74,10 @@ impl Parser {
             Stage::Answer | Stage::Start { inside: false } => parts.say(&self.pending, self.pending.len()),
             Stage::Call => {}
         }
+        self.is_thinking()
+    }
+
+    pub(super) fn is_thinking(&self) -> bool {
         matches!(self.stage, Stage::Thinking | Stage::Start { inside: true })
     }
 

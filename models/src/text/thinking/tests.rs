@@ -196,3 +196,26 @@ fn plain_output_is_the_answer_as_it_is() {
         (Thinking::None, "\n<think> a \n")
     );
 }
+
+#[test]
+fn what_ends_thinking_in_the_models_place_ends_it_wherever_it_falls() {
+    for (format, prompt) in [
+        (OutputFormat::Qwen, INSIDE),
+        (OutputFormat::Inkling, "<|message_model|><|content_thinking|>"),
+    ] {
+        for said in ["", "a", "a <", "a </thi", "<tool_call>\n", "a <|end_mess", "\n<thi"] {
+            let mut parser = ThinkingParser::new(format, prompt, None);
+            parser.push(said);
+            assert!(parser.is_thinking(), "{format:?} {said:?}");
+            let end = format.end_of_thinking(!said.is_empty()).unwrap();
+            assert_eq!(parser.push(end).answer, "");
+            assert!(!parser.is_thinking(), "{format:?} {said:?}");
+            assert_eq!(parser.push("b").answer, "b");
+            let outcome = parser.finish(false);
+            assert!(outcome.reasoning.starts_with(said.trim()), "{:?}", outcome.reasoning);
+        }
+    }
+    assert_eq!(OutputFormat::Plain.end_of_thinking(true), None);
+    assert!(!ThinkingParser::new(OutputFormat::Qwen, OFF, None).is_thinking());
+    assert!(!ThinkingParser::new(OutputFormat::Inkling, "<|message_model|>", None).is_thinking());
+}

@@ -139,6 +139,7 @@ export const en = {
       `“${text}” is the model’s own token${accepted === 0 ? ". No draft was made here." : `, after ${accepted === 1 ? "1 accepted draft" : `${accepted} accepted drafts`}.`}`,
     round: (tokens: number, accepted: number, drafted: number) =>
       `${tokens === 1 ? "1 token" : `${tokens} tokens`}: ${accepted} of ${drafted} drafts accepted, then the model’s own`,
+    said: (text: string) => `“${text}” was put in the model’s place, to end its thinking.`,
     pending: "Being written.",
     unknown: "How this came was not kept.",
   },
@@ -185,7 +186,14 @@ export const en = {
 
   thinking: {
     open: "Thinking…",
-    closed: (words: string) => `Thought for ${words}`,
+    openFor: (length: string) => `Thinking… ${length}`,
+    closed: (length: string) => `Thought for ${length}`,
+    length: (time: string, tokens: string) => `${time}, ${tokens}`,
+    ended: (line: string, by: string) => `${line}, ${by}`,
+    endedByYou: "until you asked for the answer",
+    endedByBudget: "as many as it may",
+    answerNow: "Answer now",
+    answerNowHint: "Ends the thinking: the model answers with what it has",
   },
 
   state: {
@@ -266,6 +274,8 @@ export const en = {
     maxTokens: "Most tokens",
     seed: "Seed",
     thinking: "Thinking",
+    thinkingBudget: "Most tokens of thinking",
+    noThinking: "This model does not think.",
     exactness: "Exactness",
     exact: "Exact: the text is that without speculation",
     fast: "Fast: the text may differ now and then",
@@ -273,7 +283,7 @@ export const en = {
     thinkingOn: "On",
     thinkingOff: "Off",
     modelDefault: (value: string) => `${value} (model)`,
-    unset: { temperature: "model", topP: "model", topK: "model", minP: "model", maxTokens: "whole context", seed: "new each time" },
+    unset: { temperature: "model", topP: "model", topK: "model", minP: "model", maxTokens: "whole context", seed: "new each time", thinkingBudget: "no limit" },
     invalid: (min: string, max: string) => `A number from ${min} to ${max}`,
     reset: "Reset to the model’s defaults",
     set: (n: number) => `${n} set`,
