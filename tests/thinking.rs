@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use models::cache::Cache;
 use models::families::FAMILIES;
-use models::generate::{Decoder, Limits, sync_count};
+use models::generate::{Limits, sync_count};
 use models::registry::Pair;
 use models::{
     Engine, GenerateRequest, Generated, GenerationEvent, LoadRequest, Message, Prompt, Role, SamplingParams, Sink,
