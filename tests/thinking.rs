@@ -69,10 +69,10 @@ fn what_is_said_in_the_models_place_is_said_the_same_with_drafts() {
             presence_penalty: 0.5,
             ..sampled()
         };
-        for setting in [greedy(), sampled(), penalised] {
-            for cut in [1, 2, 3, 5, 8] {
+        for setting in [greedy(), penalised] {
+            for cut in [1, 2, 5] {
                 let plain = run_said(pair.as_ref(), None, &setting, cut, 1);
-                for block in 2..=6 {
+                for block in [2, 4, 6] {
                     let case = format!("{}, cut {cut}, block {block}, {setting:?}", family.name);
                     let mtp = run_said(pair.as_ref(), Some(block), &setting, cut, block);
                     assert_eq!(mtp.0, plain.0, "{case}");
