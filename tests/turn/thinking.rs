@@ -15,8 +15,8 @@ fn thinking(max_tokens: u32) -> TurnOptions {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_wants_the_answer_gets_it_and_the_reply_comes_out_the_same_again() {
-    const CUT: u32 = 300;
-    const WHOLE: u32 = 320;
+    const CUT: u32 = 120;
+    const WHOLE: u32 = 128;
     let app = App::with_builtin().await;
     let turns = &app.state.turns;
     let (heard, asker) = (Heard::default(), turns.clone());

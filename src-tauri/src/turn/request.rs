@@ -147,7 +147,6 @@ pub fn run_of(model: &str, check: Option<&SelfCheck>, stats: &GenerationStats, s
 }
 
 /// What the window shows of thinking; `None` where there was none.
-#[must_use]
 pub(super) fn thought_of(thought: &models::Thought) -> Option<Thought> {
     let is_any = thought.tokens > 0 || thought.is_open || thought.ended.is_some();
     is_any.then(|| Thought {
