@@ -20,7 +20,7 @@ async fn keys_and_values_are_held_as_the_settings_say() {
     for (kv, words) in [(KvChoice::Eight, "in 8 bits"), (KvChoice::Four, "in 4 bits")] {
         set(&app.state, |settings| {
             settings.kv = kv;
-            settings.memory_limit_gb = Some(4.0);
+            settings.memory_limit_gb = Some(64.0);
         })
         .await;
         let still = app.state.library.ready().await.unwrap();
