@@ -79,7 +79,7 @@ pub(super) fn read(text: Option<&str>, rounds: Option<&str>) -> Result<Provenanc
             }
             Row::Known((drafted, accepted, pieces, thinking, rejected)) => origin.rounds.push(RoundText {
                 length: pieces.iter().fold(0, |sum, &n| sum.saturating_add(n)),
-                tokens: crate::turn::count(pieces.len()),
+                tokens: u32::try_from(pieces.len()).unwrap_or(u32::MAX),
                 drafted,
                 accepted,
                 pieces,
