@@ -103,6 +103,8 @@ pub fn bindings() -> String {
         declare::<SearchHit>(&config),
         declare::<RoundText>(&config),
         declare::<Attachment>(&config),
+        declare::<PickedPdf>(&config),
+        declare::<Picked>(&config),
         declare::<ExportFormat>(&config),
         declare::<Imported>(&config),
     ];

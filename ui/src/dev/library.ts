@@ -98,7 +98,7 @@ export function answer(chats: Chat[], command: string, args: Record<string, any>
     case "message_rounds":
       return Array.from({ length: 200 }, (_, n) => ({ length: 5 + ((n * 7) % 11), tokens: 1 + (n % 3), drafted: 2, accepted: n % 3 }));
     case "attach_files":
-      return [{ name: "notes.md", text: "# Notes\n\nA stack gives back last what it took first.\n", tokens: 14 }];
+      return { files: [{ name: "notes.md", text: "# Notes\n\nA stack gives back last what it took first.\n", tokens: 14 }], pdfs: [], refused: [] };
     case "export_chats":
       return `/home/you/${args.name}.${args.format}`;
     case "import_chats":

@@ -175,9 +175,10 @@ class Reader {
 
   /** Lines of a formula in a quote have the quote's marks before them. */
   #unquoted(tex: string): string {
+    if (!tex.includes("\n")) return tex;
     const line = this.text.slice(this.text.lastIndexOf("\n", this.#at) + 1, this.#at);
     const depth = /^[ \t]*(?:>[ \t]?)*/.exec(line)![0].split(">").length - 1;
-    return depth === 0 || !tex.includes("\n") ? tex : tex.replace(new RegExp(`\\n(?:[ \\t]*>){1,${depth}}`, "g"), "\n");
+    return depth === 0 ? tex : tex.replace(new RegExp(`\\n(?:[ \\t]*>){1,${depth}}`, "g"), "\n");
   }
 }
 

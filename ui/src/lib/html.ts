@@ -73,8 +73,21 @@ export function html({ raw, done, links }: Block): string {
   const isWhole = done || isClosedFence(raw);
   const block = numbered(raw, !isWhole);
   found = block.found;
-  const text = isWhole || isCode(raw) ? block.text : remend(block.text, { katex: false });
+  const text = isWhole || isCode(raw) ? block.text : completed(block.text);
   return restored(parsed(isWhole ? coloured : plain, text, links), found, draw, escape);
+}
+
+/** Marks pair within an item, a cell or a paragraph. In a longer one they are left alone: looking for them would take too long. */
+const LONGEST_PART = 2000;
+const PART = /\n(?=[ \t>]*(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|\|))/g;
+const FENCES = /^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:```|~~~)/gm;
+
+/** Text with the marks closed that are open at its end. */
+function completed(text: string): string {
+  if ((text.match(FENCES)?.length ?? 0) % 2 === 1) return text;
+  let from = 0;
+  for (const match of text.matchAll(PART)) from = match.index + 1;
+  return text.length - from > LONGEST_PART ? text : text.slice(0, from) + remend(text.slice(from), { katex: false });
 }
 
 function parsed(marked: Marked, text: string, links: Links | undefined): string {
