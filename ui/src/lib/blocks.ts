@@ -108,9 +108,9 @@ interface Piece {
   link?: { name: string; href: string; title: string | undefined };
 }
 
-/** As the lexer compares them. */
+/** As the lexer compares them; a longer name is none. */
 const namesIn = (raw: string): Set<string> =>
-  new Set(Array.from(raw.matchAll(/\[((?:\\.|[^[\]\\])+)\]/g), (match) => match[1]!.replace(/\s+/g, " ").toLowerCase()));
+  new Set(Array.from(raw.matchAll(/\[((?:\\.|[^[\]\\]){1,999})\]/g), (match) => match[1]!.replace(/\s+/g, " ").toLowerCase()));
 
 /**
  * The text of each block; blank lines belong to the block before them (or, at the start, after them).

@@ -190,9 +190,13 @@ const LEVELS = ">-*+0123456789";
 const LEVEL_AT = 0xfdd2;
 const LEVEL = /[\ufdd2-\ufddf]/g;
 
+/** What of a line tells which block it is of. */
+const TELLING = 4000;
+const LONG_LINE = new RegExp(`^(.{${TELLING}})(.+)$`, "gm");
+
 /** Stands for a text without what is not to be read as markdown: of the same length, with the same blocks. */
 export function masked(text: string, growing: boolean): string {
-  const clean = own(text);
+  const clean = own(text).replace(LONG_LINE, (_, start: string, rest: string) => start + "a".repeat(rest.length));
   return flat(replaced(clean, formulas(clean, growing), (formula) => FIRST + REST.repeat(formula.to - formula.from - 1)));
 }
 

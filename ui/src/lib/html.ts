@@ -63,13 +63,15 @@ const coloured = renderer(true);
 /** A fence that was closed can be coloured although its block is still open. */
 const isClosedFence = (raw: string): boolean => /^\s*(`{3,}(?!`)|~{3,}(?!~))[^\n]*\n(?:[\s\S]*\n)?\1[`~]*\s*$/.test(raw);
 
-/** Longer blocks are shown as they were written, code apart: reading them would hold up the window. */
-const MOST = 30_000;
+/** Blocks are shown as they were written, code apart, where reading them would hold up the window: if they or one line of them is longer. */
+const MOST = 200_000;
+const LONGEST_LINE = 20_000;
 const isCode = (raw: string): boolean => /^\s*(```|~~~)/.test(raw);
+const isLong = (raw: string): boolean => raw.length > MOST || raw.split("\n").some((line) => line.length > LONGEST_LINE);
 
 /** HTML of one block; an open one is first completed, so that half a `**` never shows. */
 export function html({ raw, done, links }: Block): string {
-  if (raw.length > MOST && !isCode(raw)) return `<p class="long">${escape(raw)}</p>`;
+  if (raw.length > LONGEST_LINE && isLong(raw) && !isCode(raw)) return `<p class="long">${escape(raw)}</p>`;
   const isWhole = done || isClosedFence(raw);
   const block = numbered(raw, !isWhole);
   found = block.found;
@@ -87,7 +89,9 @@ function completed(text: string): string {
   if ((text.match(FENCES)?.length ?? 0) % 2 === 1) return text;
   let from = 0;
   for (const match of text.matchAll(PART)) from = match.index + 1;
-  return text.length - from > LONGEST_PART ? text : text.slice(0, from) + remend(text.slice(from), { katex: false });
+  if (text.length - from > LONGEST_PART) return text;
+  // A mark at the very end waits for what it marks.
+  return text.slice(0, from) + remend(text.slice(from).replace(/[*_`~]+$/, ""), { katex: false });
 }
 
 function parsed(marked: Marked, text: string, links: Links | undefined): string {

@@ -1,19 +1,19 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 import { beforeAll, expect, test, vi } from "vitest";
 import { pdfText } from "./pdf";
 
-// Here there is no window that starts a worker or serves files: PDF.js runs beside the test and finds its tables on disk.
-const packageDir = dirname(createRequire(import.meta.url).resolve("pdfjs-dist/package.json"));
-vi.mock("./pdfjs", () => ({
-  library: () => import("pdfjs-dist/legacy/build/pdf.mjs"),
-  BinaryData: class {
-    async fetch({ filename }: { filename: string }): Promise<Uint8Array> {
-      return new Uint8Array(readFileSync(join(packageDir, "cmaps", filename)));
-    }
-  },
-}));
+// Here there is no window that starts a worker or serves files: PDF.js runs beside the test, with its tables in the code.
+vi.mock("./pdfjs", () => {
+  const maps = import.meta.glob<string>("../../../node_modules/pdfjs-dist/cmaps/*.bcmap", { query: "?inline", import: "default" });
+  return {
+    library: () => import("pdfjs-dist/legacy/build/pdf.mjs"),
+    BinaryData: class {
+      async fetch({ filename }: { filename: string }): Promise<Uint8Array> {
+        const url = await maps[`../../../node_modules/pdfjs-dist/cmaps/${filename}`]!();
+        return new Uint8Array(await (await fetch(url)).arrayBuffer());
+      }
+    },
+  };
+});
 beforeAll(() => import("pdfjs-dist/legacy/build/pdf.worker.mjs" as string));
 
 const bytes = (text: string): Uint8Array => Uint8Array.from(text, (c) => c.charCodeAt(0));
