@@ -224,7 +224,7 @@ impl Error {
             }
             Error::EmptyMessage => "write something first",
             Error::EmptyTitle => "give the chat a name",
-            Error::Attach { instead, .. } => instead,
+            Error::Attach { instead, .. } => *instead,
             Error::NotPicked => "attach it again",
             Error::Stopped => "start it again when the model is there",
             Error::TurnRunning => "wait for it to finish, or stop it",
