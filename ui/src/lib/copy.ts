@@ -21,7 +21,12 @@ const formulaAt = (node: Node): Element | null => (node instanceof Element ? nod
 function withSources(piece: DocumentFragment): string | null {
   const formulas = piece.querySelectorAll<HTMLElement>(".formula");
   if (formulas.length === 0) return null;
-  for (const formula of formulas) formula.replaceChildren(formula.dataset.source ?? "");
+  for (const formula of formulas) {
+    formula.replaceChildren(formula.dataset.source ?? "");
+    formula.style.whiteSpace = "pre";
+  }
+  // Their words cannot be selected.
+  for (const caption of piece.querySelectorAll("figcaption")) caption.remove();
   // Only what is in the page has lines.
   const place = document.createElement("div");
   place.className = "markdown";

@@ -6,7 +6,7 @@ import { escape } from "./escape";
 import type { Formula } from "./formulas";
 
 /** No command that leads or loads anywhere or gives out HTML; bounds where a formula could grow without end. */
-const OPTIONS: KatexOptions = { output: "htmlAndMathml", throwOnError: true, strict: "ignore", trust: false, maxSize: 20, maxExpand: 500 };
+const OPTIONS: KatexOptions = { output: "htmlAndMathml", throwOnError: true, strict: "ignore", trust: false, maxSize: 10, maxExpand: 500 };
 /** A longer formula, and one that comes to more HTML, is shown as its source. */
 const LONGEST = 4000;
 const MOST_HTML = 400_000;
