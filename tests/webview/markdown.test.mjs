@@ -25,7 +25,7 @@ const price = "$x$";
 ${"```"}
 
 A hostile one: $\href{javascript:alert(1)}{x}$, $\rule{9999em}{9999em}$, and one that is no formula: $\frac{$.`;
-const ASKED = `File: notes.pdf\n${"```"}pdf\n--- Page 1 of 1 ---\nA stack gives back last what it took first.\n${"```"}\n\nWhat is in it?`;
+const ASKED = `File: notes.pdf\n${"```"}\n--- Page 1 of 1 ---\nA stack gives back last what it took first.\n${"```"}\n\nWhat is in it?`;
 
 /** Takes the database, the role and the text. */
 const WRITE = `import sqlite3, sys
