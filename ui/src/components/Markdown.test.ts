@@ -117,6 +117,14 @@ test("a link that is defined later leads there, and only its block is drawn agai
   expect(page.root.children[1]).toBe(others[0]);
 });
 
+test("a link may have the name of what every object has", () => {
+  const page = reply();
+  page.add("[constructor] and [__proto__], [toString][]\n\nTwo.\n\n[__proto__]: https://example.com\n\nThree.\n\n");
+  page.end();
+  expect(page.root.querySelectorAll("a").length).toBeLessThanOrEqual(1);
+  expect(page.root.textContent).toContain("constructor");
+});
+
 test("a definition leads to no place that a link may not lead to", () => {
   const page = reply();
   page.add("[a] and [b]\n\n[a]: javascript:alert(1)\n[b]: file:///etc/passwd\n");

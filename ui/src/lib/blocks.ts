@@ -27,7 +27,7 @@ export class BlockStream {
   #closed = 0;
   #tail = "";
   #finished = false;
-  #links: Links = {};
+  #links: Links = nothing();
   /** The blocks that name a link, and may do so before it is defined. */
   #naming = new Map<string, number[]>();
   /** Half of a character whose other half is still to come. */
@@ -39,7 +39,7 @@ export class BlockStream {
     if (this.#finished) {
       this.#finished = false;
       this.#closed = 0;
-      this.#links = {};
+      this.#links = nothing();
       this.#naming.clear();
       this.#tail = this.blocks.map((block) => block.raw).join("");
     }
@@ -101,6 +101,9 @@ export class BlockStream {
     }
   }
 }
+
+/** Not even `constructor` is a link before it is defined. */
+const nothing = (): Links => Object.create(null) as Links;
 
 /** A block's text, and the link that it defines. */
 interface Piece {
