@@ -75,6 +75,20 @@ fn text_and_page_show_the_branch_and_obey_nothing_in_it() {
 }
 
 #[test]
+fn formulas_are_exported_as_they_were_written() {
+    let formula = "Area $\\pi r^2$\n\n$$\na &= b \\\\\n$$";
+    let chat = Conversation {
+        messages: vec![entry(None, Role::User, formula)],
+        shown: Some(0),
+        ..conversation()
+    };
+    let text = export(std::slice::from_ref(&chat), ExportFormat::Markdown);
+    assert!(text.contains(formula), "{text}");
+    let page = export(&[chat], ExportFormat::Html);
+    assert!(page.contains(&formula.replace('&', "&amp;")), "{page}");
+}
+
+#[test]
 fn a_title_becomes_a_name_that_any_system_takes() {
     assert_eq!(file_name("a/b: c?\\*..", ExportFormat::Markdown), "a b c.md");
     assert_eq!(file_name("../..", ExportFormat::Json), "chat.json");

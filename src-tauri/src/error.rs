@@ -68,6 +68,19 @@ pub enum Error {
         /// What is allowed.
         expected: &'static str,
     },
+    /// A file that cannot go with a message.
+    #[error("cannot attach `{path}`: {message}")]
+    Attach {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        message: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// A file that nobody picked, or that was read already.
+    #[error("this file was picked before the window was loaded")]
+    NotPicked,
     /// A file given on the command line cannot be used.
     #[error("cannot use `{path}`: {message}")]
     Input {
@@ -165,7 +178,7 @@ impl Error {
             Error::Import { .. } => "import",
             Error::File { .. } => "file",
             Error::BadOption { .. } => "bad_option",
-            Error::Input { .. } => "input",
+            Error::Input { .. } | Error::Attach { .. } | Error::NotPicked => "input",
             Error::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => READER_GONE,
             Error::Output(_) => "output",
             Error::Hub(error) => error.kind(),
@@ -211,6 +224,8 @@ impl Error {
             }
             Error::EmptyMessage => "write something first",
             Error::EmptyTitle => "give the chat a name",
+            Error::Attach { instead, .. } => *instead,
+            Error::NotPicked => "attach it again",
             Error::Stopped => "start it again when the model is there",
             Error::TurnRunning => "wait for it to finish, or stop it",
             Error::OtherModel { .. } => "load that model and continue, or write the reply again with this one",

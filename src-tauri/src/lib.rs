@@ -1,5 +1,6 @@
 //! The desktop app and its command line around the engine crate `models`.
 
+mod attach;
 pub mod bench;
 pub mod cli;
 mod commands;
@@ -55,6 +56,8 @@ pub fn run() -> tauri::Result<()> {
             commands::library::delete_message,
             commands::library::message_origin,
             commands::library::attach_files,
+            commands::library::read_pdf,
+            commands::library::count_tokens,
             commands::library::export_chats,
             commands::library::import_chats,
             commands::turns::send_message,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use models::Engine;
 
+use crate::attach::{self, Kind, PickedPdfs};
 use crate::bench::Benches;
 use crate::downloads::Downloads;
 use crate::error::Error;
@@ -11,7 +12,7 @@ use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
 use crate::ipc::{
-    AppError, Attachment, ChatConfig, DataFolder, ExportFormat, Imported, ModelsView, TokenSource, TokenView,
+    AppError, Attachment, ChatConfig, DataFolder, ExportFormat, Imported, ModelsView, Picked, TokenSource, TokenView,
 };
 use crate::library::{Assets, Library, Places};
 use crate::offers;
@@ -34,6 +35,7 @@ pub struct AppState {
     downloads: Result<Downloads, AppError>,
     tokens: TokenStore,
     data_dir: PathBuf,
+    pdfs: PickedPdfs,
 }
 
 impl AppState {
@@ -82,6 +84,7 @@ impl AppState {
             downloads,
             tokens,
             data_dir: data_dir.to_owned(),
+            pdfs: PickedPdfs::default(),
         })
     }
 
@@ -267,20 +270,33 @@ impl AppState {
         })
     }
 
-    /// Reads text files that are to go with a message.
-    pub async fn attach(&self, paths: &[PathBuf]) -> Result<Vec<Attachment>, AppError> {
-        let mut attached = Vec::new();
+    /// Reads text files that are to go with a message. One that cannot be used does not hold up the others.
+    pub async fn attach(&self, paths: &[PathBuf]) -> Result<Picked, AppError> {
+        let mut picked = Picked::default();
         for path in paths {
             let at = path.clone();
-            let text = tokio::task::spawn_blocking(move || read_text(&at)).await??;
-            attached.push(Attachment {
-                name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-                // Without a model, or while a reply is written, its length is not known.
-                tokens: self.turns.count_tokens(&text).await,
-                text,
-            });
+            match tokio::task::spawn_blocking(move || attach::read(&at)).await? {
+                Ok(Kind::Text(text)) => picked.files.push(Attachment {
+                    name: attach::name(path),
+                    tokens: self.count_tokens(&text).await,
+                    text,
+                }),
+                Ok(Kind::Pdf) => picked.pdfs.push(self.pdfs.add(path)),
+                Err(error) => picked.refused.push(error.into()),
+            }
         }
-        Ok(attached)
+        Ok(picked)
+    }
+
+    /// The bytes of a PDF that was picked, once.
+    pub async fn take_pdf(&self, id: u32) -> Result<Vec<u8>, AppError> {
+        let pdfs = self.pdfs.clone();
+        Ok(tokio::task::spawn_blocking(move || pdfs.take(id)).await??)
+    }
+
+    /// The tokens of a text. Without a model, or while a reply is written, they are not known.
+    pub async fn count_tokens(&self, text: &str) -> Option<u32> {
+        self.turns.count_tokens(text).await
     }
 
     /// Gives a chat another title.
@@ -291,29 +307,6 @@ impl AppState {
         }
         Ok(self.store.rename_chat(chat_id, &title).await?)
     }
-}
-
-/// More than fits any context, and less than the window can show.
-const LONGEST_ATTACHMENT: u64 = 4 << 20;
-
-fn read_text(path: &Path) -> Result<String, Error> {
-    let refused = |message: &str| Error::Input {
-        path: path.display().to_string(),
-        message: message.to_owned(),
-    };
-    let bytes = std::fs::metadata(path)
-        .map_err(|source| file_error(path, source))?
-        .len();
-    if bytes > LONGEST_ATTACHMENT {
-        return Err(refused("it is larger than 4 MB"));
-    }
-    let bytes = std::fs::read(path).map_err(|source| file_error(path, source))?;
-    let text = String::from_utf8(bytes).map_err(|_| refused("it is not text in UTF-8"))?;
-    if text.contains('\0') {
-        return Err(refused("it is not text"));
-    }
-    // A mark that says it is UTF-8 is no text, and the window counts line ends as one character.
-    Ok(text.trim_start_matches('\u{feff}').replace("\r\n", "\n"))
 }
 
 fn file_error(path: &Path, source: std::io::Error) -> Error {

@@ -226,7 +226,9 @@ async fn attached_files_are_text_with_their_length_for_the_model() {
         .send(None, "Hi", &greedy(), Heard::default().listener())
         .await
         .unwrap();
-    let attached = app.state.attach(&paths).await.unwrap();
+    let picked = app.state.attach(&paths).await.unwrap();
+    assert_eq!((picked.pdfs.len(), picked.refused.len()), (0, 0));
+    let attached = picked.files;
     assert_eq!(
         (attached[0].name.as_str(), &attached[0].text),
         ("a.txt", &format!("{words}\n"))
@@ -250,11 +252,23 @@ async fn attached_files_are_text_with_their_length_for_the_model() {
         "longer than the context: {tokens:?}"
     );
     assert_eq!(tokens[2], 0);
-    for bad in [file("a.png", b"\x89PNG\0"), file("b.bin", b"a\0b")] {
-        assert_eq!(app.state.attach(&[bad]).await.unwrap_err().kind, "input");
+    // One that cannot be used is named and does not hold up the others; a PDF is given out once.
+    let mixed = [
+        file("a.png", b"\x89PNG\0"),
+        file("b.bin", b"a\0b"),
+        app.dir.path().join("none"),
+        file("c.pdf", b"%PDF-1.7\n"),
+        file("d.rs", b"fn main() {}\n"),
+    ];
+    let picked = app.state.attach(&mixed).await.unwrap();
+    let kinds: Vec<_> = picked.refused.iter().map(|error| error.kind.as_str()).collect();
+    assert_eq!(kinds, ["input", "input", "file"]);
+    for (error, name) in picked.refused.iter().zip(["a.png", "b.bin", "none"]) {
+        assert!(error.message.contains(name) && error.hint.is_some(), "{error:?}");
     }
-    assert_eq!(
-        app.state.attach(&[app.dir.path().join("none")]).await.unwrap_err().kind,
-        "file"
-    );
+    assert_eq!(picked.files[0].name, "d.rs");
+    assert_eq!(picked.pdfs[0].name, "c.pdf");
+    assert_eq!(app.state.take_pdf(picked.pdfs[0].id).await.unwrap(), b"%PDF-1.7\n");
+    assert_eq!(app.state.take_pdf(picked.pdfs[0].id).await.unwrap_err().kind, "input");
+    assert_eq!(app.state.count_tokens(&format!("{words}\n")).await, Some(tokens[0]));
 }

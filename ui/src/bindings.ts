@@ -2138,6 +2138,36 @@ text: string,
 tokens: number | null, };
 
 /**
+ * A PDF that was picked; the window reads its text.
+ */
+export type PickedPdf = { 
+/**
+ * To ask for its bytes, once.
+ */
+id: number, 
+/**
+ * The file's name, without its folder.
+ */
+name: string, };
+
+/**
+ * What became of the files that were picked.
+ */
+export type Picked = { 
+/**
+ * Those that are text.
+ */
+files: Array<Attachment>, 
+/**
+ * Those that are still to be read.
+ */
+pdfs: Array<PickedPdf>, 
+/**
+ * One failure for each of the others.
+ */
+refused: Array<AppError>, };
+
+/**
  * What chats can be written as.
  */
 export type ExportFormat = "markdown" | "json" | "html";

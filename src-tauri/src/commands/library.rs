@@ -5,7 +5,7 @@ use tauri_plugin_dialog::DialogExt;
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::ipc::{AppError, Attachment, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, Provenance, SearchHit};
+use crate::ipc::{AppError, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, Picked, Provenance, SearchHit};
 
 #[tauri::command]
 pub(crate) async fn restore_chat(state: State<'_, App>, chat_id: i32) -> Result<ChatSummary, AppError> {
@@ -70,9 +70,9 @@ pub(crate) async fn message_origin(state: State<'_, App>, message_id: i32) -> Re
     Ok(state.get()?.store.message_origin(message_id).await?)
 }
 
-/// Asks for text files and reads them; none if the person closed the dialog.
+/// Asks for files and reads those that are text; none if the person closed the dialog.
 #[tauri::command]
-pub(crate) async fn attach_files(window: tauri::Window, state: State<'_, App>) -> Result<Vec<Attachment>, AppError> {
+pub(crate) async fn attach_files(window: tauri::Window, state: State<'_, App>) -> Result<Picked, AppError> {
     let (send, answer) = oneshot::channel();
     let dialog = window.dialog().file().set_parent(&window);
     // Nobody may be waiting for the answer any more.
@@ -80,6 +80,18 @@ pub(crate) async fn attach_files(window: tauri::Window, state: State<'_, App>) -
     let files = answer.await.ok().flatten().unwrap_or_default();
     let paths: Vec<_> = files.into_iter().filter_map(|file| file.into_path().ok()).collect();
     state.get()?.attach(&paths).await
+}
+
+/// The bytes of a PDF that was picked.
+#[tauri::command]
+pub(crate) async fn read_pdf(state: State<'_, App>, id: u32) -> Result<tauri::ipc::Response, AppError> {
+    Ok(tauri::ipc::Response::new(state.get()?.take_pdf(id).await?))
+}
+
+/// The tokens of a text, if they can be counted now.
+#[tauri::command]
+pub(crate) async fn count_tokens(state: State<'_, App>, text: String) -> Result<Option<u32>, AppError> {
+    Ok(state.get()?.count_tokens(&text).await)
 }
 
 /// Asks where to, and writes one chat or all there. Resolves to the file; to nothing if the person closed the dialog.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{ChatSummary, Role, TurnOptions};
+use super::{AppError, ChatSummary, Role, TurnOptions};
 
 /// What holds for one chat alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
@@ -120,6 +120,28 @@ pub struct Attachment {
     pub text: String,
     /// Its length for the model that is loaded, if that could be asked.
     pub tokens: Option<u32>,
+}
+
+/// A PDF that was picked; the window reads its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PickedPdf {
+    /// To ask for its bytes, once.
+    pub id: u32,
+    /// The file's name, without its folder.
+    pub name: String,
+}
+
+/// What became of the files that were picked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Picked {
+    /// Those that are text.
+    pub files: Vec<Attachment>,
+    /// Those that are still to be read.
+    pub pdfs: Vec<PickedPdf>,
+    /// One failure for each of the others.
+    pub refused: Vec<AppError>,
 }
 
 /// What chats can be written as.

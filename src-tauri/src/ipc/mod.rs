@@ -111,6 +111,8 @@ pub fn bindings() -> String {
         declare::<Provenance>(&config),
         declare::<ProvenanceNews>(&config),
         declare::<Attachment>(&config),
+        declare::<PickedPdf>(&config),
+        declare::<Picked>(&config),
         declare::<ExportFormat>(&config),
         declare::<Imported>(&config),
     ];

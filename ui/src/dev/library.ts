@@ -104,7 +104,7 @@ export function answer(chats: Chat[], command: string, args: Record<string, any>
         pace: Array.from({ length: 120 }, (_, n) => ({ rounds: 2, tokens: 5 + Math.round(Math.sin(n / 9)), ms: 96 + (n % 7) * 4 })),
       };
     case "attach_files":
-      return [{ name: "notes.md", text: "# Notes\n\nA stack gives back last what it took first.\n", tokens: 14 }];
+      return { files: [{ name: "notes.md", text: "# Notes\n\nA stack gives back last what it took first.\n", tokens: 14 }], pdfs: [], refused: [] };
     case "export_chats":
       return `/home/you/${args.name}.${args.format}`;
     case "import_chats":

@@ -14,6 +14,12 @@ test("files and words come out as they went in", () => {
   expect(back([], "Hi")).toEqual({ files: [], words: "Hi" });
 });
 
+test("the text of a PDF is no code", () => {
+  const files = [{ name: "Two.PDF", text: "--- Page 1 of 1 ---\nA ```stack``` and $x$\n" }, { name: "a.pdf.rs", text: "fn main() {}\n" }];
+  expect(compose(files, "")).toMatch(/^File: Two\.PDF\n````\n[^]*\n````\n\nFile: a\.pdf\.rs\n```rs\n/);
+  expect(back(files, "Hi")).toEqual({ files, words: "Hi" });
+});
+
 test("a file without a last line end gets one", () => {
   expect(back([{ name: "a.csv", text: "1,2" }], "x").files).toEqual([{ name: "a.csv", text: "1,2\n" }]);
 });

@@ -18,7 +18,8 @@ function fenced({ name, text }: Attached): string {
   // Longer than any run of backticks in the file, so that none of them ends it.
   const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), (run) => run[0].length));
   const fence = "`".repeat(longest + 1);
-  const language = /\.([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? "";
+  // What is here of a PDF is its text.
+  const language = /\.(?!pdf$)([a-z0-9]+)$/i.exec(name)?.[1]?.toLowerCase() ?? "";
   return `File: ${name.replaceAll("\n", " ")}\n${fence}${language}\n${text.endsWith("\n") ? text : `${text}\n`}${fence}`;
 }
 

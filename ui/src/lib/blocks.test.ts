@@ -24,6 +24,7 @@ const PIECES = [
   "- a\n\n  more of a\n\n      code in a\n", "```js\nlet a = 1;\n\nlet b;\n```\n\n", "~~~\n```\n~~~\n", "> quote\nlazy\n\n",
   "| a | b |\n|---|---|\n| 1 | 2 |\n\n", "Setext\n===\n", "    indented\n\n    code\n\n", "---\n", "<div>\nraw\n</div>\n\n",
   "[x]: https://example.com\n", "end", "\n\n", "* one\n* two\n", "1) x\n2) y\n\n", "a\n- b\n", "$x$ and `code`\n\n",
+  "$$\na\n= b\n- c\n$$\n\n", "\\[\n# x\n> y\n\\]\n", "It is $5\n", "$$ no end\n- a\n\n", "`$$ no code\n", "> > > deep\n\n",
 ];
 
 describe("streaming", () => {
@@ -46,6 +47,14 @@ describe("streaming", () => {
 
   test("a loose ordered list stays one list", () => {
     expect(raws(streamed("1. a\n\n2. b\n\n3. c\n\nend\n\nof it", () => 1))[0]).toBe("1. a\n\n2. b\n\n3. c\n\n");
+  });
+
+  test("a formula is one block from its first sign on, whatever its lines begin with", () => {
+    const stream = new BlockStream();
+    for (const c of "Text.\n\n$$\na\n= b\n- c\n1. d\n# e\n> f\n$$\n") {
+      stream.push(c);
+      expect(stream.blocks.length).toBeLessThanOrEqual(2);
+    }
   });
 
   test("blank lines make no block of their own", () => {

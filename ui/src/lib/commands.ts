@@ -4,7 +4,6 @@ import { Channel, invoke } from "@tauri-apps/api/core";
 import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { openUrl } from "@tauri-apps/plugin-opener";
 import type {
-  Attachment,
   BenchEvent,
   BenchRequest,
   BenchTexts,
@@ -27,6 +26,7 @@ import type {
   ModelsView,
   OpenBench,
   Provenance,
+  Picked,
   SearchHit,
   Settings,
   ShelfView,
@@ -59,8 +59,12 @@ export const showMessage = (messageId: number): Promise<Chat> => invoke("show_me
 export const deleteMessage = (messageId: number): Promise<Chat> => invoke("delete_message", { messageId });
 /** How the answer of a reply came, round by round. */
 export const messageOrigin = (messageId: number): Promise<Provenance> => invoke("message_origin", { messageId });
-/** Asks for text files; none if the person closed the dialog. */
-export const attachFiles = (): Promise<Attachment[]> => invoke("attach_files");
+/** Asks for files; none if the person closed the dialog. */
+export const attachFiles = (): Promise<Picked> => invoke("attach_files");
+/** The bytes of a PDF that was picked, once. */
+export const readPdf = async (id: number): Promise<Uint8Array> => new Uint8Array(await invoke<ArrayBuffer>("read_pdf", { id }));
+/** Null if they cannot be counted now. */
+export const countTokens = (text: string): Promise<number | null> => invoke("count_tokens", { text });
 /** Asks where to, and resolves to the file, or to null if the person closed the dialog. Without a chat: all of them. */
 export const exportChats = (chatId: number | null, format: ExportFormat, name: string): Promise<string | null> =>
   invoke("export_chats", { chatId, format, name });

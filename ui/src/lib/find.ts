@@ -29,11 +29,15 @@ export function placeIn(lengths: readonly number[], at: number, end: boolean): {
   return { piece: last, offset: lengths[last] ?? 0 };
 }
 
+/** A formula is in the page twice: once drawn, once for those who listen. */
+const isSeen = (node: Node): number =>
+  node.parentElement?.closest(".katex-mathml") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT;
+
 /** The matches in the elements, in their order. */
 export function findRanges(elements: Iterable<Element>, query: string): Range[] {
   const ranges: Range[] = [];
   for (const element of elements) {
-    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT, isSeen);
     const nodes: Text[] = [];
     while (walker.nextNode()) nodes.push(walker.currentNode as Text);
     const lengths = nodes.map((node) => node.data.length);

@@ -1,6 +1,7 @@
 //! Markdown as plain text: for pasting where marks would only be in the way.
 
 import { marked, type Token, type Tokens } from "marked";
+import { numbered, restored } from "./formulas";
 
 const block = (tokens: Token[]): string => tokens.map(one).filter((text) => text !== "").join("\n\n");
 
@@ -53,4 +54,8 @@ function one(token: Token): string {
   }
 }
 
-export const plainText = (markdown: string): string => block(marked.lexer(markdown));
+/** Formulas stay as they were written. */
+export function plainText(markdown: string): string {
+  const { text, found } = numbered(markdown, false);
+  return restored(block(marked.lexer(text)), found, (formula) => formula.source);
+}

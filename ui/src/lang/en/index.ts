@@ -146,9 +146,21 @@ export const en = {
 
   files: {
     label: "Files",
-    attach: "Attach text files",
+    attach: "Attach text files or PDFs",
     tokens: (n: string) => `${n} tokens`,
     remove: (name: string) => `Do not send ${name}`,
+    reading: (names: string) => `Reading ${names}…`,
+    pdf: {
+      page: (n: number, all: number) => `--- Page ${n} of ${all} ---`,
+      pageEmpty: "(no text on this page)",
+      pageDamaged: "(this page is damaged)",
+      locked: (name: string): [string, string] => [`“${name}” is locked with a password.`, "Open it in a PDF viewer and save a copy without the password."],
+      damaged: (name: string): [string, string] => [`“${name}” is damaged, or is no PDF.`, "Get it again from where it came from, or save a new copy in a PDF viewer."],
+      scanned: (name: string): [string, string] => [`“${name}” holds pictures of pages, and no text.`, "Recognise its text with a scanning program (OCR), and attach what that writes."],
+      long: (name: string): [string, string] => [`“${name}” holds more than 4 MB of text.`, "Attach the pages that matter."],
+      slow: (name: string): [string, string] => [`“${name}” could not be read in half a minute.`, "Save a new copy in a PDF viewer, or attach the pages that matter."],
+    },
+    several: "Look at each name for what is wrong with it, and attach what can be read.",
   },
 
   find: {

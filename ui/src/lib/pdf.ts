@@ -1,0 +1,89 @@
+//! The text of a PDF, page by page. PDF.js reads it in a worker of its own, loaded with the first PDF: what a damaged or
+//! hostile file does there ends with the worker.
+
+import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
+import type { AppError } from "../bindings";
+import { BinaryData, library } from "./pdfjs";
+import { strings } from "./strings";
+
+/** As with other files: more than fits any context. */
+const LONGEST_TEXT = 4 << 20;
+/** A page that has not been read by then never will be. */
+const PATIENCE_MS = 30_000;
+
+const s = strings.files.pdf;
+
+/** What is wrong with a file, and what to do. */
+const refusal = ([message, hint]: readonly [message: string, hint: string]): AppError => ({ kind: "input", message, hint });
+
+/** All of its text under the numbers of its pages; rejects with an `AppError` that names the file. */
+export async function pdfText(name: string, bytes: Uint8Array, longest = LONGEST_TEXT): Promise<string> {
+  const pdfjs = await library();
+  const task = pdfjs.getDocument({
+    data: bytes,
+    BinaryDataFactory: BinaryData,
+    cMapUrl: "cmaps/",
+    cMapPacked: true,
+    useWorkerFetch: false,
+    // Nothing is drawn.
+    disableFontFace: true,
+    useSystemFonts: false,
+    useWasm: false,
+    isOffscreenCanvasSupported: false,
+    enableXfa: false,
+    verbosity: 0,
+  });
+  try {
+    return await read(name, await inTime(name, task.promise), longest);
+  } catch (error) {
+    if (isRefusal(error)) throw error;
+    throw refusal(error instanceof Error && error.name === "PasswordException" ? s.locked(name) : s.damaged(name));
+  } finally {
+    // Also ends a worker that is still at it.
+    await Promise.race([task.destroy().catch(() => {}), new Promise((done) => setTimeout(done, 1000))]);
+  }
+}
+
+const isRefusal = (error: unknown): error is AppError => typeof error === "object" && error !== null && "hint" in error;
+
+async function read(name: string, pdf: PDFDocumentProxy, longest: number): Promise<string> {
+  const pages: string[] = [];
+  let length = 0;
+  let texts = 0;
+  let damaged = 0;
+  for (let number = 1; number <= pdf.numPages; number += 1) {
+    const text = await inTime(name, pageText(pdf, number, longest)).catch((error: unknown) => {
+      if (isRefusal(error)) throw error;
+      damaged += 1;
+      return null;
+    });
+    if (text) texts += 1;
+    pages.push(`${s.page(number, pdf.numPages)}\n${text === null ? s.pageDamaged : text || s.pageEmpty}\n`);
+    length += text?.length ?? 0;
+    if (length > longest) throw refusal(s.long(name));
+  }
+  if (texts === 0) throw refusal(damaged > 0 ? s.damaged(name) : s.scanned(name));
+  return pages.join("\n");
+}
+
+/** The text of one page, in the order in which it was set. */
+async function pageText(pdf: PDFDocumentProxy, number: number, longest: number): Promise<string> {
+  const page = await pdf.getPage(number);
+  const reader = page.streamTextContent().getReader();
+  let text = "";
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    for (const item of (piece.value as { items: { str?: string; hasEOL?: boolean }[] }).items) text += (item.str ?? "") + (item.hasEOL ? "\n" : "");
+    if (text.length > longest) break;
+  }
+  page.cleanup();
+  return text.replaceAll("\0", "").replace(/[ \t]+$/gm, "").replace(/\n{3,}/g, "\n\n").trim();
+}
+
+/** A file can keep its reader busy for ever. */
+async function inTime<T>(name: string, work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(refusal(s.slow(name))), PATIENCE_MS);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
