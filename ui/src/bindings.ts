@@ -535,7 +535,11 @@ drafter: string | null,
 /**
  * Named configurations for chats.
  */
-presets: Array<Preset>, };
+presets: Array<Preset>, 
+/**
+ * Whether Enter sends a message; else it is a new line, and Enter with Command or Control sends.
+ */
+enterSends: boolean, };
 
 /**
  * Whether something of this size fits.
@@ -2000,6 +2004,10 @@ export type Imported = {
  * The new chats.
  */
 chats: Array<ChatSummary>, 
+/**
+ * How many were here already.
+ */
+already: number, 
 /**
  * One sentence for each chat that could not be read.
  */

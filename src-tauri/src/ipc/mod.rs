@@ -404,6 +404,8 @@ pub struct Settings {
     pub drafter: Option<String>,
     /// Named configurations for chats.
     pub presets: Vec<Preset>,
+    /// Whether Enter sends a message; else it is a new line, and Enter with Command or Control sends.
+    pub enter_sends: bool,
 }
 
 impl Default for TurnOptions {
@@ -432,6 +434,7 @@ impl Default for Settings {
             model: "builtin".to_owned(),
             drafter: None,
             presets: Vec::new(),
+            enter_sends: true,
         }
     }
 }

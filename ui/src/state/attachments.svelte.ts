@@ -1,9 +1,10 @@
-//! The files that go with the next message, by chat. They do not outlive the window: what they hold lies on disk.
+//! The files that go with the next message, by chat. They are kept with the draft.
 
 import type { Attachment } from "../bindings";
 import * as commands from "../lib/commands";
-import { split } from "../lib/attachments";
-import { giveBack } from "./drafts.svelte";
+import { split, type Attached } from "../lib/attachments";
+import { strings } from "../lib/strings";
+import { giveBack, touch } from "./drafts.svelte";
 import { report } from "./view.svelte";
 
 let files = $state.raw<Record<string, Attachment[]>>({});
@@ -13,7 +14,23 @@ const none: Attachment[] = [];
 
 export const attachedTo = (chatId: number | null): Attachment[] => files[key(chatId)] ?? none;
 
-const set = (chatId: number | null, list: Attachment[]): void => void (files = { ...files, [key(chatId)]: list });
+function set(chatId: number | null, list: Attachment[]): void {
+  files = { ...files, [key(chatId)]: list };
+  touch(chatId);
+}
+
+/** Files of a draft that was read from disk. */
+export const reattach = (chatId: number | null, list: readonly Attached[]): void =>
+  add(chatId, list.map((file) => ({ ...file, tokens: null })));
+
+/** A long text as a file, under a name that none of the others has. */
+export function attachText(chatId: number | null, text: string): string {
+  const names = new Set(attachedTo(chatId).map((file) => file.name));
+  let n = 1;
+  while (names.has(strings.files.pasted(n))) n += 1;
+  reattach(chatId, [{ name: strings.files.pasted(n), text }]);
+  return strings.files.pasted(n);
+}
 
 /** Asks for files; one of a name that is there already takes its place. */
 export async function attach(chatId: number | null): Promise<void> {

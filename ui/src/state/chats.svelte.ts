@@ -69,7 +69,8 @@ export async function importChats(): Promise<void> {
     const imported = await commands.importChats();
     if (!imported) return;
     await listChats();
-    toast([strings.library.imported(imported.chats.length), ...imported.leftOut].join(" "));
+    const { imported: said, already } = strings.library;
+    toast([said(imported.chats.length), ...(imported.already > 0 ? [already(imported.already)] : []), ...imported.leftOut].join(" "));
   } catch (error) {
     report(error);
   }

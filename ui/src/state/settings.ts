@@ -29,7 +29,7 @@ const options: TurnOptions = {
 
 /** As the app's own defaults, for the moment before it answers. */
 export const initial: SettingsState = {
-  settings: { options, theme: "system", welcomed: false, sidebar: true, model: "builtin", drafter: null, presets: [] },
+  settings: { options, theme: "system", welcomed: false, sidebar: true, model: "builtin", drafter: null, presets: [], enterSends: true },
   revision: 0,
   save: "saved",
 };

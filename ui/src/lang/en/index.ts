@@ -88,6 +88,18 @@ export const en = {
     importNote: "Of this app, of ChatGPT (conversations.json) or of Open WebUI.",
     importButton: "Import…",
     exported: (path: string) => `Written to ${path}.`,
+    already: (n: number) => `${n === 1 ? "1 was" : `${n} were`} here already.`,
+    deletedTitle: "Deleted chats",
+    deletedNote: "They can be restored until you remove them for good or quit the app.",
+    deletedNone: "No chat was deleted since the app was started.",
+    restore: "Restore",
+    purge: "Remove for good",
+    purgeAll: "Remove all for good",
+    purgeAllAsk: (n: number) => `Remove ${n === 1 ? "this chat" : `these ${n} chats`} for good? This cannot be undone.`,
+    deleteAll: "Delete all chats…",
+    deleteAllAsk: (n: number) => `Delete ${n === 1 ? "1 chat" : `all ${n} chats`}?`,
+    deleteAllYes: "Delete all",
+    byTag: "Chats with the tag",
     imported: (n: number) => `${n === 1 ? "1 chat was" : `${n} chats were`} imported.`,
   },
 
@@ -103,6 +115,9 @@ export const en = {
   },
 
   files: {
+    pasted: (n: number) => (n === 1 ? "pasted text.txt" : `pasted text ${n}.txt`),
+    pastedNote: (name: string) => `A long text was attached as “${name}”.`,
+    pasteHere: "Put it into the message",
     label: "Files",
     attach: "Attach text files",
     line: "line",
@@ -119,10 +134,37 @@ export const en = {
 
   switcher: {
     title: "Go to a chat",
-    label: "Chat",
-    placeholder: "Title or #tag",
+    label: "Chat, model or command",
+    placeholder: "Chat, #tag, model or command",
+    load: (model: string) => `Load ${model}`,
+    model: "model",
     newChat: "New chat",
     search: (query: string) => `Search messages for “${query}”`,
+  },
+
+  again: {
+    title: "Another version with other settings",
+    note: "They hold for this version alone.",
+    write: "Write it",
+  },
+
+  menus: { file: "File", edit: "Edit", view: "View", chat: "Chat", window: "Window", help: "Help" },
+
+  /** Of commands without a key. */
+  commands: {
+    importChats: "Import chats…",
+    exportChat: "Export this chat…",
+    exportAll: "Export all chats…",
+    deleted: "Deleted chats…",
+    rename: "Rename this chat",
+    tags: "Tags of this chat",
+    pin: "Pin this chat, or no longer",
+    duplicate: "Duplicate this chat",
+    remove: "Delete this chat",
+    again: "Another version with other settings…",
+    stop: "Stop the reply",
+    bench: "Benchmark",
+    unload: "Unload the model",
   },
 
   chatSheet: {
@@ -302,6 +344,8 @@ export const en = {
     dark: "Dark",
     sidebar: "Show the side bar",
     replies: "Replies",
+    enter: "Enter sends the message",
+    enterNote: (mod: string) => `Otherwise Enter is a new line, and ${mod} sends.`,
     saving: "Saving…",
     saved: "Saved",
     failed: "Not saved",
@@ -324,12 +368,16 @@ export const en = {
       models: "Models",
       compare: "Compare with speculation off",
     } satisfies Record<Action, string>,
+    enter: (sends: boolean, mod: string): [string, string][] =>
+      sends
+        ? [["Enter", "Send, or after a running reply"], ["Shift Enter", "New line"]]
+        : [[mod, "Send, or after a running reply"], ["Enter", "New line"]],
     others: [
-      ["Enter", "Send, or after a running reply"],
-      ["Shift Enter", "New line"],
       ["Escape", "Stop the reply, or close"],
       ["↑", "In an empty message: edit the last one"],
       ["F2", "Rename the chat in the list"],
+      ["Delete", "Delete the chat in the list"],
+      ["Shift F10", "Menu of the chat in the list"],
     ] as [string, string][],
   },
 
