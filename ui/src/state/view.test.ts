@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { apply, initial } from "./view";
 
 test("a click on a live line opens the inspector on it, a second closes it", () => {
-  const open = apply(initial, { type: "inspected", messageId: 5, query: "" });
+  const open = apply(initial, { type: "inspected", messageId: 5 });
   expect(open).toMatchObject({ inspector: true, inspected: 5 });
   expect(apply(open, { type: "inspected", messageId: 6 })).toMatchObject({ inspector: true, inspected: 6 });
-  expect(apply(open, { type: "inspected", messageId: 5, query: "" }).inspector).toBe(false);
+  expect(apply(open, { type: "inspected", messageId: 5 }).inspector).toBe(false);
 });
 
 test("moving to another chat follows its last reply and drops the notice", () => {
@@ -15,7 +15,7 @@ test("moving to another chat follows its last reply and drops the notice", () =>
 });
 
 test("editing and deleting a message exclude each other and end with a move, as a search does", () => {
-  const state = apply(apply(initial, { type: "editing", messageId: 5, query: "" }), { type: "confirming", messageId: 6 });
+  const state = apply(apply(initial, { type: "editing", messageId: 5 }), { type: "confirming", messageId: 6 });
   expect(state).toMatchObject({ editing: null, confirming: 6 });
   const finding = apply(state, { type: "finding", on: true });
   expect(apply(finding, { type: "moved" })).toMatchObject({ confirming: null, finding: false });
