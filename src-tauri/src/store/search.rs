@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use futures_util::TryStreamExt;
 use sqlx::{Row, sqlite::SqliteRow};
+use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Result, Store, chats, messages::parse};
@@ -25,8 +26,9 @@ impl Store {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let (long, short): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.chars().count() >= INDEXED);
-        let short: Vec<Vec<String>> = short.into_iter().map(spellings).collect();
+        let spelled: Vec<Vec<String>> = words.iter().map(|word| spellings(word)).collect();
+        let is_long = |spelled: &&Vec<String>| spelled.iter().all(|word| word.chars().count() >= INDEXED);
+        let (long, short): (Vec<_>, Vec<_>) = spelled.iter().partition(is_long);
         let mut sql = "SELECT m.id, m.chat_id, m.role, m.content, m.created_at, c.title FROM messages m \
                        JOIN chats c ON c.id = m.chat_id WHERE c.deleted_at IS NULL"
             .to_owned();
@@ -34,7 +36,7 @@ impl Store {
             sql.push_str(" AND m.id IN (SELECT rowid FROM message_search WHERE message_search MATCH ?)");
         }
         for spelled in &short {
-            let any = vec!["m.content LIKE ? ESCAPE '\\'"; spelled.len()];
+            let any = vec!["m.content LIKE ? ESCAPE '\\'"; cases(spelled).len()];
             sql.push_str(&format!(" AND ({})", any.join(" OR ")));
         }
         sql.push_str(" ORDER BY m.created_at DESC, m.id DESC LIMIT ?");
@@ -43,29 +45,57 @@ impl Store {
             // Each word as a string of its own: nothing in it is an operator.
             let quoted: Vec<String> = long
                 .iter()
-                .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
+                .map(|spelled| {
+                    let any: Vec<_> = spelled
+                        .iter()
+                        .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
+                        .collect();
+                    format!("({})", any.join(" OR "))
+                })
                 .collect();
             search = search.bind(quoted.join(" AND "));
         }
-        for word in short.into_iter().flatten() {
+        for word in short.into_iter().flat_map(|spelled| cases(spelled)) {
             let escaped = word.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
             search = search.bind(format!("%{escaped}%"));
         }
+        let sought: Vec<&str> = spelled.iter().flatten().map(String::as_str).collect();
         // One message at a time: they may be long, and of each only a line is kept.
         let rows = search.bind(MOST_HITS).fetch(&self.pool);
         rows.err_into()
-            .and_then(|row| std::future::ready(hit(&row, &words)))
+            .and_then(|row| std::future::ready(hit(&row, &sought)))
             .try_collect()
             .await
     }
 }
 
-/// LIKE knows upper and lower case of ASCII alone.
+/// A word in the ways that it may be written, which the index tells apart: with accents that are part of their letter or
+/// follow it, and with the Turkish i, dotted as a capital and without its dot as a small letter.
 fn spellings(word: &str) -> Vec<String> {
     let mut all = vec![word.to_owned()];
-    for other in [word.to_lowercase(), word.to_uppercase()] {
-        if !word.is_ascii() && !all.contains(&other) {
+    let others = [
+        word.nfc().collect(),
+        word.nfd().collect(),
+        word.replace('İ', "i").replace('ı', "i"),
+        word.strip_prefix(['i', 'I'])
+            .map_or_else(|| word.to_owned(), |rest| format!("İ{rest}")),
+    ];
+    for other in others {
+        if !all.contains(&other) {
             all.push(other);
+        }
+    }
+    all
+}
+
+/// The same in upper and lower case: LIKE knows that of ASCII alone.
+fn cases(spelled: &[String]) -> Vec<String> {
+    let mut all = spelled.to_vec();
+    for word in spelled.iter().filter(|word| !word.is_ascii()) {
+        for other in [word.to_lowercase(), word.to_uppercase()] {
+            if !all.contains(&other) {
+                all.push(other);
+            }
         }
     }
     all

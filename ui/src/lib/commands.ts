@@ -165,7 +165,7 @@ export async function setMenus(onCommand: (command: Command) => void): Promise<v
     text: title,
     items: parts.map((part) => {
       if (part === "line") return { item: "Separator" as const };
-      if ("own" in part) return { item: part.own };
+      if ("own" in part) return { item: part.own === "About" ? { About: null } : part.own };
       const { command } = part;
       return { id: command, text: nameOf(command), accelerator: acceleratorOf(command), action: () => onCommand(command) };
     }),

@@ -23,7 +23,7 @@ export type Command =
 /** What the system does by itself. */
 type Own =
   | "Undo" | "Redo" | "Cut" | "Copy" | "Paste" | "SelectAll"
-  | "Services" | "Hide" | "HideOthers" | "ShowAll" | "Quit"
+  | "About" | "Services" | "Hide" | "HideOthers" | "ShowAll" | "Quit"
   | "Minimize" | "Maximize" | "Fullscreen" | "CloseWindow";
 
 type Part = { command: Command } | { own: Own } | "line";
@@ -42,7 +42,7 @@ export const menus = (): MenuPart[] => {
   return [
     {
       title: strings.app,
-      parts: [...of("settings"), "line", ...own("Services"), "line", ...own("Hide", "HideOthers", "ShowAll"), "line", ...own("Quit")],
+      parts: [...own("About"), "line", ...of("settings"), "line", ...own("Services"), "line", ...own("Hide", "HideOthers", "ShowAll"), "line", ...own("Quit")],
     },
     { title: s.file, parts: [...of("newChat", "switcher"), "line", ...of("importChats", "exportChat", "exportAll"), "line", ...of("deleted"), "line", ...own("CloseWindow")] },
     {
