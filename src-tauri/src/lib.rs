@@ -64,6 +64,7 @@ pub fn run() -> tauri::Result<()> {
             commands::turns::regenerate,
             commands::turns::edit_message,
             commands::turns::continue_reply,
+            commands::turns::count_tokens,
             commands::turns::stop_turn,
             commands::models::model_status,
             commands::models::watch_model,

@@ -174,6 +174,7 @@ story("a version is written with other settings, Enter may be a new line, and wh
   });
   await field.setValue("not sent");
   await until("the pasted file", async () => (await window.text("file")).includes("pasted text.txt"));
+  await until("the model's own count", async () => /\+ \d/.test(await window.text("context-usage")));
   await window.browser.pause(900);
   await window.kill();
   window = await open();

@@ -68,6 +68,12 @@ pub(crate) async fn regenerate(
     Ok(())
 }
 
+/// The tokens of a text for the model that is loaded; nothing where nobody could tell without being waited for.
+#[tauri::command]
+pub(crate) async fn count_tokens(state: State<'_, App>, text: String) -> Result<Option<u32>, AppError> {
+    Ok(state.get()?.turns.count_tokens(&text).await)
+}
+
 #[tauri::command]
 pub(crate) fn stop_turn(state: State<'_, App>) -> Result<(), AppError> {
     state.get()?.turns.stop();

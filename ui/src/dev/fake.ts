@@ -227,6 +227,8 @@ mockIPC(async (command, payload): Promise<unknown> => {
       return { report: compare.report(), regressions: [] };
     case "bench_texts":
       return { markdown: "## Slipstream benchmark", json: "{}" };
+    case "count_tokens":
+      return Math.ceil(args.text.length / 4);
     case "stop_turn":
       stopped = true;
       compare.stop();

@@ -98,6 +98,9 @@ export const continueReply = (messageId: number, options: TurnOptions, onEvent: 
 export const regenerate = (messageId: number, options: TurnOptions, onEvent: (event: TurnEvent) => void): Promise<null> =>
   invoke("regenerate", { messageId, options, onEvent: channel(onEvent) });
 
+/** Null where nobody could tell without being waited for. */
+export const countTokens = (text: string): Promise<number | null> => invoke("count_tokens", { text });
+
 export const stopTurn = (): Promise<null> => invoke("stop_turn");
 
 export const modelStatus = (): Promise<ModelStatus> => invoke("model_status");

@@ -252,7 +252,7 @@ export const en = {
     choose: "Choose a model",
     context: (used: string, all: string) => `${used} / ${all} tokens`,
     contextSize: (all: string) => `${all} tokens`,
-    contextNext: (used: string, next: string, all: string) => `${used} + ~${next} / ${all} tokens`,
+    contextNext: (used: string, next: string, all: string, isExact: boolean) => `${used} + ${isExact ? "" : "~"}${next} / ${all} tokens`,
     contextNextTitle: "Tokens of the context that this chat filled with its last reply, and about what the next message adds",
     tooLong: "The next message may not fit the context.",
     contextTitle: "Tokens of the context that this chat filled with its last reply",
