@@ -69,8 +69,7 @@ export async function importChats(): Promise<void> {
     const imported = await commands.importChats();
     if (!imported) return;
     await listChats();
-    const { imported: said, already } = strings.library;
-    toast([said(imported.chats.length), ...(imported.already > 0 ? [already(imported.already)] : []), ...imported.leftOut].join(" "));
+    toast(strings.library.imported(imported.chats.length, imported.already, imported.leftOut));
   } catch (error) {
     report(error);
   }

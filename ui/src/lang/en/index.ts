@@ -88,7 +88,6 @@ export const en = {
     importNote: "Of this app, of ChatGPT (conversations.json) or of Open WebUI.",
     importButton: "Import…",
     exported: (path: string) => `Written to ${path}.`,
-    already: (n: number) => `${n === 1 ? "1 was" : `${n} were`} here already.`,
     deletedTitle: "Deleted chats",
     deletedNote: "They can be restored until you remove them for good or quit the app.",
     deletedNone: "No chat was deleted since the app was started.",
@@ -100,7 +99,12 @@ export const en = {
     deleteAllAsk: (n: number) => `Delete ${n === 1 ? "1 chat" : `all ${n} chats`}?`,
     deleteAllYes: "Delete all",
     byTag: "Chats with the tag",
-    imported: (n: number) => `${n === 1 ? "1 chat was" : `${n} chats were`} imported.`,
+    imported: (n: number, already: number, leftOut: string[]) =>
+      [
+        `${n === 1 ? "1 chat was" : `${n} chats were`} imported.`,
+        ...(already > 0 ? [`${already === 1 ? "1 was" : `${already} were`} here already.`] : []),
+        ...(leftOut.length > 0 ? [`Not read: ${leftOut.slice(0, 3).join("; ")}${leftOut.length > 3 ? `; and ${leftOut.length - 3} more` : ""}.`.replace("..", ".")] : []),
+      ].join(" "),
   },
 
   origin: {
