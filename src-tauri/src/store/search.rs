@@ -76,7 +76,7 @@ fn spellings(word: &str) -> Vec<String> {
     let others = [
         word.nfc().collect(),
         word.nfd().collect(),
-        word.replace('İ', "i").replace('ı', "i"),
+        word.replace(['İ', 'ı'], "i"),
         word.strip_prefix(['i', 'I'])
             .map_or_else(|| word.to_owned(), |rest| format!("İ{rest}")),
     ];
