@@ -186,7 +186,8 @@ story("a version is written with other settings, Enter may be a new line, and wh
 
   for (const wanted of ["delete this", "deleted"]) {
     await window.browser.keys(["Control", "k"]);
-    await (await window.at("switcher-input")).setValue(wanted);
+    await until("the field with the focus", async () => (await window.at("switcher-input")).isFocused().catch(() => false));
+    await window.browser.keys(wanted);
     await window.browser.keys("Enter");
     await until("it done", async () => (wanted === "deleted" ? (await window.at("deleted-chat")).isExisting() : (await (await window.all("chat-item")).length) === 0));
   }
