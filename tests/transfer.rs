@@ -3,7 +3,7 @@
 use app::ipc::{ExportFormat, Role};
 use app::library::Assets;
 use app::state::AppState;
-use app::transfer::{Conversation, Entry, export, file_name, import};
+use app::transfer::{Conversation, Entry, decode, export, file_name, import};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -201,6 +201,120 @@ fn open_webui_chats_come_with_branches_and_their_thinking_unfolded() {
     assert_eq!(chat.messages.len(), 3);
 }
 
+#[test]
+fn what_is_no_export_is_told_apart() {
+    let text = r#"[{"title": "é", "mapping": {}}]"#;
+    let wide = |little: bool| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units
+            .flat_map(|unit| if little { unit.to_le_bytes() } else { unit.to_be_bytes() })
+            .collect()
+    };
+    let marked = [&[0xef, 0xbb, 0xbf], text.as_bytes()].concat();
+    for bytes in [text.as_bytes().to_vec(), marked, wide(true), wide(false)] {
+        assert_eq!(decode(&bytes).unwrap(), text);
+    }
+    for (bytes, says) in [
+        (&b"PK\x03\x04rest"[..], "unpack it"),
+        (b"[\"\xff\"]", "byte 2"),
+        (b"\xff\xfea", "damaged"),
+        (b" <!doctype html>", "a page"),
+    ] {
+        let error = decode(bytes).unwrap_err();
+        assert!(error.contains(says), "{error}");
+    }
+    assert!(import(" ").unwrap_err().contains("empty"));
+    for end in 1..text.len() {
+        if text.is_char_boundary(end) {
+            assert!(import(&text[..end]).unwrap_err().contains("breaks off"), "{end}");
+        }
+    }
+    assert!(import(&"[".repeat(100_000)).is_err(), "however deep it is");
+}
+
+/// What else is in them: pictures, files, documents of the canvas, citations, recaps, what was dropped and what is hidden.
+#[test]
+fn chatgpt_conversations_come_with_what_a_person_saw() {
+    let mapping = json!({
+        "root": { "children": ["ctx"], "message": null },
+        "ctx": { "parent": "root", "children": ["q"], "message": { "author": { "role": "user" },
+            "content": { "content_type": "user_editable_context", "user_profile": "p", "user_instructions": "i" },
+            "metadata": { "is_visually_hidden_from_conversation": true } } },
+        "q": { "parent": "ctx", "children": ["th"], "message": { "author": { "role": "user" }, "create_time": null,
+            "content": { "content_type": "multimodal_text", "parts": [{ "content_type": "image_asset_pointer" }, ""] },
+            "metadata": { "attachments": [{ "name": "notes.pdf" }, {}] } } },
+        "th": { "parent": "q", "children": ["canvas"], "message": { "author": { "role": "assistant" },
+            "content": { "content_type": "thoughts", "thoughts": [{ "content": "First" }, { "content": "Then" }] } } },
+        // Some exports do not list the children.
+        "canvas": { "parent": "th", "message": { "author": { "role": "assistant" }, "recipient": "canmore.create_textdoc",
+            "content": { "content_type": "code", "language": "json",
+                "text": "{\"name\": \"poem\", \"type\": \"code/python\", \"content\": \"print('```')\"}" } } },
+        "run": { "parent": "canvas", "children": ["recap"], "message": { "author": { "role": "tool", "name": "python" },
+            "content": { "content_type": "execution_output", "text": "1" } } },
+        "recap": { "parent": "run", "children": ["a"], "message": { "author": { "role": "assistant" },
+            "content": { "content_type": "reasoning_recap", "content": "Thought for 9 seconds" } } },
+        "a": { "parent": "recap", "children": [], "message": { "author": { "role": "assistant" }, "recipient": "all",
+            "content": { "content_type": "text", "parts": ["Rain\u{e200}cite\u{e202}turn0search1\u{e201} today."] } } },
+        "lost": { "parent": "gone", "children": ["lost"], "message": { "author": { "role": "user" }, "content": null } },
+    });
+    let file = json!([{ "title": "Seen", "create_time": 1_700_000_000, "mapping": mapping, "current_node": "a" }]);
+    let found = import(&file.to_string()).unwrap();
+    let shown: Vec<_> = found.chats[0]
+        .branch()
+        .iter()
+        .map(|m| (m.role, m.content.as_str()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (Role::User, "[file: notes.pdf]\n\n[image]\n\n"),
+            (Role::Assistant, "````python\nprint('```')\n````\n\nRain today.")
+        ]
+    );
+    assert_eq!(found.chats[0].branch()[1].reasoning.as_deref(), Some("First\n\nThen"));
+}
+
+#[test]
+fn older_and_newer_open_webui_chats_come_too() {
+    let reply = "<details type=\"reasoning\" done=\"true\" duration=\"2\">\n<summary>Thought for 2 seconds</summary>\n&gt; Is 1 &lt; 2 &amp;&amp; so?\n&gt; &gt; quoted\n</details>\n\
+        <details type=\"tool_calls\" done=\"true\" id=\"c\" arguments=\"{&quot;q&quot;: 1}\">\n<summary>Tool Executed</summary>\n</details>\n\
+        <details type=\"reasoning\" done=\"true\">\n<summary>Thought</summary>\n> Again.\n</details>\nYes.\n\n<details><summary>More</summary>kept</details>";
+    let messages = json!([
+        { "role": "system", "content": "Be kind." },
+        { "role": "user", "content": [{ "type": "text", "text": "Look" }, { "type": "image_url" }], "files": [{ "type": "image" }, { "type": "file", "name": "a.txt" }] },
+        { "role": "assistant", "content": reply },
+    ]);
+    // In the export, without its frame, and with an empty tree beside the list.
+    let bare = json!({ "title": "Old", "messages": messages });
+    let framed = json!([{ "id": "1", "chat": bare }]);
+    let empty_tree =
+        json!([{ "title": "Old", "chat": { "messages": messages, "history": { "messages": {}, "currentId": null } } }]);
+    for file in [bare, framed, empty_tree] {
+        let found = import(&file.to_string()).unwrap();
+        assert!(found.left_out.is_empty(), "{:?}", found.left_out);
+        let chat = &found.chats[0];
+        let shown: Vec<_> = chat.branch().iter().map(|m| (m.role, m.content.as_str())).collect();
+        assert_eq!(
+            shown,
+            [
+                (Role::User, "[image]\n\n[file: a.txt]\n\nLook"),
+                (
+                    Role::Assistant,
+                    "Yes.\n\n<details><summary>More</summary>kept</details>"
+                )
+            ]
+        );
+        assert_eq!(
+            chat.branch()[1].reasoning.as_deref(),
+            Some("Is 1 < 2 && so?\n> quoted\n\nAgain.")
+        );
+        assert_eq!(
+            (chat.title.as_str(), chat.config.system_prompt.as_str()),
+            ("Old", "Be kind.")
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_file_on_disk_brings_chats_into_another_history() {
     let (here, there) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -212,7 +326,8 @@ async fn a_file_on_disk_brings_chats_into_another_history() {
     app.export_chats(None, ExportFormat::Json, &file).await.unwrap();
 
     let other = AppState::open_in(there.path(), assets()).await.unwrap();
-    let imported = other.import_chats(&file).await.unwrap();
+    let files = std::slice::from_ref(&file);
+    let imported = other.import_chats(files).await.unwrap();
     let back = other.store.export_chat(imported.chats[0].id).await.unwrap();
     assert_eq!(back, conversation());
     assert_eq!(
@@ -223,10 +338,45 @@ async fn a_file_on_disk_brings_chats_into_another_history() {
         0
     );
 
-    let missing = other.import_chats(&there.path().join("none.json")).await.unwrap_err();
-    assert_eq!(missing.kind, "file");
+    // A second time it brings nothing, also when the chat went on and was renamed since.
+    let id = imported.chats[0].id;
+    other.store.rename_chat(id, "Mine").await.unwrap();
+    other.store.begin_turn(Some(id), "", "And then?").await.unwrap();
+    let again = other.import_chats(files).await.unwrap();
+    assert_eq!((again.chats.len(), again.already), (0, 1));
+    let elsewhere = there.path().join("later.json");
+    let mut longer = conversation();
+    longer
+        .messages
+        .push(entry(Some(3), Role::Assistant, "What was said later"));
+    std::fs::write(&elsewhere, export(&[longer.clone(), longer], ExportFormat::Json)).unwrap();
+    let later = other.import_chats(std::slice::from_ref(&elsewhere)).await.unwrap();
+    assert_eq!(
+        (later.chats.len(), later.already),
+        (1, 1),
+        "one that knows more comes, once"
+    );
+
+    // Of several files all come, or nothing does.
+    let before = other.store.list_chats().await.unwrap();
+    let missing = there.path().join("none.json");
+    let new = there.path().join("new.json");
+    let newer = Conversation {
+        created_at: 5.0,
+        ..conversation()
+    };
+    std::fs::write(&new, export(&[newer], ExportFormat::Json)).unwrap();
+    let error = other.import_chats(&[new.clone(), missing.clone()]).await.unwrap_err();
+    assert!(error.kind == "file" && error.message.contains("none.json"), "{error:?}");
+    std::fs::write(&missing, "{\"format\": \"slipstream-chats\", \"chats\": [").unwrap();
+    let error = other.import_chats(&[new, missing]).await.unwrap_err();
+    assert!(
+        error.kind == "import" && error.message.contains("none.json") && error.message.contains("breaks off"),
+        "{error:?}"
+    );
+    assert_eq!(other.store.list_chats().await.unwrap(), before);
     std::fs::write(&file, "{}").unwrap();
-    assert_eq!(other.import_chats(&file).await.unwrap_err().kind, "import");
+    assert_eq!(other.import_chats(&[file]).await.unwrap_err().kind, "import");
     let folder = there.path().join("no/such/folder.md");
     assert_eq!(
         app.export_chats(None, ExportFormat::Markdown, &folder)

@@ -215,6 +215,13 @@ impl AppState {
         Ok(self.store.delete_chat(chat_id).await?)
     }
 
+    /// Deletes all chats, after the running reply.
+    pub async fn delete_all_chats(&self) -> Result<(), AppError> {
+        self.turns.stop_and_wait().await;
+        self.store.delete_all_chats().await?;
+        Ok(())
+    }
+
     /// Sets what holds for one chat alone.
     pub async fn configure_chat(&self, chat_id: i32, config: &ChatConfig) -> Result<(), AppError> {
         if let Some(options) = &config.options {
@@ -249,23 +256,23 @@ impl AppState {
         Ok(written.await??)
     }
 
-    /// Reads the chats of a file that was exported here or elsewhere.
-    pub async fn import_chats(&self, path: &Path) -> Result<Imported, AppError> {
-        let path = path.to_owned();
+    /// Reads the chats of files that were exported here or elsewhere; of all of them or, where one cannot be read, of none.
+    pub async fn import_chats(&self, paths: &[PathBuf]) -> Result<Imported, AppError> {
+        let paths = paths.to_owned();
         let read = tokio::task::spawn_blocking(move || {
-            let text = std::fs::read(&path).map_err(|source| file_error(&path, source))?;
-            transfer::import(&String::from_utf8_lossy(&text)).map_err(|message| Error::Import {
-                path: path.display().to_string(),
-                message,
-            })
+            let mut all = transfer::Found::default();
+            for path in &paths {
+                let found = read_chats(path)?;
+                all.chats.extend(found.chats);
+                all.left_out.extend(found.left_out);
+            }
+            Ok::<_, Error>(all)
         });
         let found = read.await??;
-        let mut chats = Vec::new();
-        for chat in &found.chats {
-            chats.push(self.store.import_chat(chat).await?);
-        }
+        let (chats, already) = self.store.import_chats(&found.chats).await?;
         Ok(Imported {
             chats,
+            already,
             left_out: found.left_out,
         })
     }
@@ -307,6 +314,28 @@ impl AppState {
         }
         Ok(self.store.rename_chat(chat_id, &title).await?)
     }
+}
+
+/// More than anyone has written; read whole, it takes some times its size.
+const LONGEST_IMPORT: u64 = 1 << 30;
+
+fn read_chats(path: &Path) -> Result<transfer::Found, Error> {
+    let refused = |message: String| Error::Import {
+        path: path.display().to_string(),
+        message,
+    };
+    let bytes = std::fs::metadata(path)
+        .map_err(|source| file_error(path, source))?
+        .len();
+    if bytes > LONGEST_IMPORT {
+        return Err(refused(
+            "it is larger than 1 GB: export fewer chats at a time".to_owned(),
+        ));
+    }
+    let bytes = std::fs::read(path).map_err(|source| file_error(path, source))?;
+    transfer::decode(&bytes)
+        .and_then(|text| transfer::import(&text))
+        .map_err(refused)
 }
 
 fn file_error(path: &Path, source: std::io::Error) -> Error {

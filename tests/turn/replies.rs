@@ -10,6 +10,34 @@ use app::store::Store;
 use super::{App, Heard, QUESTION, STORY, endless, greedy, until};
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_says_little_gets_a_title_from_its_exchange() {
+    let app = App::with_builtin().await;
+    let heard = Heard::default();
+    let reply = app
+        .state
+        .turns
+        .send(None, "Hello", &greedy(), heard.listener())
+        .await
+        .unwrap();
+    let title = app::turn::title_of_exchange("Hello", &reply.content);
+    assert_ne!(title, "Hello", "{}", reply.content);
+    let chats = app.state.store.list_chats().await.unwrap();
+    assert_eq!(chats[0].title, title);
+    let Some(TurnEvent::Done { chat, .. }) = heard.events().pop() else {
+        panic!("no end")
+    };
+    assert_eq!(chat, chats[0]);
+    // A name that the person gave stays.
+    app.state.store.rename_chat(chat.id, "Mine").await.unwrap();
+    app.state
+        .turns
+        .regenerate(reply.id, &greedy(), Heard::default().listener())
+        .await
+        .unwrap();
+    assert_eq!(app.state.store.list_chats().await.unwrap()[0].title, "Mine");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_turn_streams_and_is_stored() {
     let app = App::with_builtin().await;
     let heard = Heard::default();

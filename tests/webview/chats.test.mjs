@@ -61,6 +61,13 @@ story("a message is edited, and both versions are kept and found", async (open) 
   await (await window.at("chat-filter")).setValue("12 + 30");
   await window.click("search-hit");
   await until("the found version", async () => (await texts(window, "message-text").catch(() => [""]))[0] === OTHER);
+  await until("the words marked", async () => {
+    const [marked, selected] = await window.browser.execute(() => [
+      [...(globalThis.CSS?.highlights?.get("found-now") ?? [])].map(String).join(),
+      String(getSelection()),
+    ]);
+    return marked === "12" || selected === "12";
+  });
   window.screenshot("search");
 });
 
@@ -129,4 +136,62 @@ story("a stopped reply goes on, and a message waits for its end", async (open) =
   await (await window.at("composer-input")).setValue(QUESTION);
   await window.browser.keys("Enter");
   assert.match(await reply(window, 3), /Paris/);
+});
+
+story("a version is written with other settings, Enter may be a new line, and what is removed for good is gone", async (open) => {
+  let window = await open();
+  await ready(window);
+  await send(window, QUESTION);
+  const first = await reply(window, 1);
+  await window.click("message-menu");
+  await window.click("message-again");
+  await (await window.at("again-speculation")).selectByAttribute("value", "off");
+  await (await (await window.at("again-sheet")).$('[data-testid="max-tokens"]')).setValue("2");
+  window.screenshot("again");
+  await window.click("again-write");
+  const short = await reply(window, 1, "length");
+  assert.ok(short.length < first.length, short);
+  assert.equal(await window.text("version"), "2/2");
+
+  await window.browser.keys(["Control", ","]);
+  await window.click("setting-enter");
+  await window.browser.keys("Escape");
+  const field = await window.at("composer-input");
+  await until("the field with the focus", async () => field.isFocused());
+  await window.browser.keys("a");
+  await window.browser.keys("Enter");
+  await window.browser.keys("b");
+  assert.equal(await field.getValue(), "a\nb");
+  assert.equal(await (await window.all("message-user")).length, 1);
+  await window.browser.keys(["Control", "Enter"]);
+  await reply(window, 2);
+
+  // What is not sent outlives the window, a long text that was pasted too.
+  await window.browser.execute(() => {
+    const data = new DataTransfer();
+    data.setData("text/plain", "long ".repeat(10_000));
+    document.querySelector("[data-composer]").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  });
+  await field.setValue("not sent");
+  await until("the pasted file", async () => (await window.text("file")).includes("pasted text.txt"));
+  await until("the model's own count", async () => /\+ \d/.test(await window.text("context-usage")));
+  await window.browser.pause(900);
+  await window.kill();
+  window = await open();
+  await ready(window);
+  await (await window.at("chat-item")).click();
+  await until("the draft", async () => (await (await window.at("composer-input")).getValue()) === "not sent");
+  assert.match(await window.text("file"), /pasted text\.txt/);
+  window.screenshot("draft");
+
+  for (const wanted of ["delete this", "deleted"]) {
+    await window.browser.keys(["Control", "k"]);
+    await until("the field with the focus", async () => (await window.at("switcher-input")).isFocused().catch(() => false));
+    await window.browser.keys(wanted);
+    await window.browser.keys("Enter");
+    await until("it done", async () => (wanted === "deleted" ? (await window.at("deleted-chat")).isExisting() : (await (await window.all("chat-item")).length) === 0));
+  }
+  window.screenshot("deleted-chats");
+  await window.click("deleted-purge");
+  await (await window.at("deleted-none")).waitForExist();
 });

@@ -592,7 +592,11 @@ kv: KvChoice,
 /**
  * Most memory for models, in billions of bytes; without a value what the machine lends.
  */
-memoryLimitGb: number | null, };
+memoryLimitGb: number | null, 
+/**
+ * Whether Enter sends a message; else it is a new line, and Enter with Command or Control sends.
+ */
+enterSends: boolean, };
 
 /**
  * How keys and values are held.
@@ -2180,6 +2184,10 @@ export type Imported = {
  * The new chats.
  */
 chats: Array<ChatSummary>, 
+/**
+ * How many were here already.
+ */
+already: number, 
 /**
  * One sentence for each chat that could not be read.
  */

@@ -12,6 +12,29 @@ pub(crate) async fn restore_chat(state: State<'_, App>, chat_id: i32) -> Result<
     Ok(state.get()?.store.restore_chat(chat_id).await?)
 }
 
+/// The deleted chats that can still be restored.
+#[tauri::command]
+pub(crate) async fn list_deleted(state: State<'_, App>) -> Result<Vec<ChatSummary>, AppError> {
+    Ok(state.get()?.store.list_deleted().await?)
+}
+
+/// Removes a deleted chat for good, or all of them.
+#[tauri::command]
+pub(crate) async fn purge_chats(state: State<'_, App>, chat_id: Option<i32>) -> Result<(), AppError> {
+    let store = &state.get()?.store;
+    match chat_id {
+        Some(chat_id) => store.purge_chat(chat_id).await?,
+        None => store.purge().await?,
+    }
+    Ok(())
+}
+
+/// Deletes every chat; each can be restored until it is purged.
+#[tauri::command]
+pub(crate) async fn delete_all_chats(state: State<'_, App>) -> Result<(), AppError> {
+    state.get()?.delete_all_chats().await
+}
+
 #[tauri::command]
 pub(crate) async fn pin_chat(state: State<'_, App>, chat_id: i32, pinned: bool) -> Result<ChatSummary, AppError> {
     Ok(state.get()?.store.pin_chat(chat_id, pinned).await?)
@@ -117,14 +140,16 @@ pub(crate) async fn export_chats(
     Ok(Some(path.display().to_string()))
 }
 
-/// Asks for a file and reads its chats; nothing if the person closed the dialog.
+/// Asks for files and reads their chats; nothing if the person closed the dialog.
 #[tauri::command]
 pub(crate) async fn import_chats(window: tauri::Window, state: State<'_, App>) -> Result<Option<Imported>, AppError> {
     let (send, answer) = oneshot::channel();
     let dialog = window.dialog().file().set_parent(&window).add_filter("JSON", &["json"]);
-    dialog.pick_file(move |file| drop(send.send(file)));
-    let Some(path) = answer.await.ok().flatten().and_then(|file| file.into_path().ok()) else {
+    dialog.pick_files(move |files| drop(send.send(files)));
+    let files = answer.await.ok().flatten().unwrap_or_default();
+    let paths: Vec<_> = files.into_iter().filter_map(|file| file.into_path().ok()).collect();
+    if paths.is_empty() {
         return Ok(None);
-    };
-    Ok(Some(state.get()?.import_chats(&path).await?))
+    }
+    Ok(Some(state.get()?.import_chats(&paths).await?))
 }

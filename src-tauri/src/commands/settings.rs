@@ -30,11 +30,3 @@ pub(crate) async fn open_data_folder(app: tauri::AppHandle, state: State<'_, App
         source: std::io::Error::other(error),
     })?)
 }
-
-/// Removes all deleted chats for good.
-#[tauri::command]
-pub(crate) async fn purge_chats(state: State<'_, App>) -> Result<DataFolder, AppError> {
-    let state = state.get()?;
-    state.store.purge().await?;
-    state.data_folder().await
-}

@@ -162,6 +162,8 @@ pub enum ExportFormat {
 pub struct Imported {
     /// The new chats.
     pub chats: Vec<ChatSummary>,
+    /// How many were here already.
+    pub already: u32,
     /// One sentence for each chat that could not be read.
     pub left_out: Vec<String>,
 }

@@ -443,6 +443,8 @@ pub struct Settings {
     pub kv: KvChoice,
     /// Most memory for models, in billions of bytes; without a value what the machine lends.
     pub memory_limit_gb: Option<f64>,
+    /// Whether Enter sends a message; else it is a new line, and Enter with Command or Control sends.
+    pub enter_sends: bool,
 }
 
 impl Default for TurnOptions {
@@ -475,6 +477,7 @@ impl Default for Settings {
             language: "system".to_owned(),
             kv: KvChoice::Plain,
             memory_limit_gb: None,
+            enter_sends: true,
         }
     }
 }

@@ -11,15 +11,7 @@ const NEW_DRAFT: &str = "new_draft";
 impl Store {
     /// All chats, the one last written to first.
     pub async fn list_chats(&self) -> Result<Vec<ChatSummary>> {
-        let query = sqlx::AssertSqlSafe(format!(
-            "{COLUMNS} WHERE deleted_at IS NULL ORDER BY updated_at DESC, id DESC"
-        ));
-        sqlx::query(query)
-            .fetch_all(&self.pool)
-            .await?
-            .iter()
-            .map(summary)
-            .collect()
+        list(&self.pool, "deleted_at IS NULL ORDER BY updated_at DESC, id DESC").await
     }
 
     /// A chat with the messages of the branch that is shown.
@@ -27,6 +19,20 @@ impl Store {
         self.mark_interrupted().await?;
         let mut read = self.pool.begin().await?;
         open(&mut read, chat_id).await
+    }
+
+    /// Gives a chat another title if it still has this one.
+    pub async fn retitle_chat(&self, chat_id: i32, from: &str, title: &str) -> Result<ChatSummary> {
+        let mut write = self.write().await?;
+        sqlx::query("UPDATE chats SET title = ? WHERE id = ? AND title = ?")
+            .bind(title)
+            .bind(chat_id)
+            .bind(from)
+            .execute(&mut *write)
+            .await?;
+        let summary = get_any(&mut write, chat_id).await?;
+        write.commit().await?;
+        Ok(summary)
     }
 
     /// Gives a chat another title.
@@ -103,6 +109,11 @@ impl Store {
     pub async fn new_draft(&self) -> Result<String> {
         Ok(self.value(NEW_DRAFT).await?.unwrap_or_default())
     }
+}
+
+pub(super) async fn list(pool: &sqlx::SqlitePool, which: &str) -> Result<Vec<ChatSummary>> {
+    let query = sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE {which}"));
+    sqlx::query(query).fetch_all(pool).await?.iter().map(summary).collect()
 }
 
 pub(super) async fn open(db: &mut SqliteConnection, chat_id: i32) -> Result<Chat> {

@@ -65,6 +65,8 @@ impl Store {
             // A commit is on disk when it returns: a message outlives a power cut too.
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
+            // A deleted chat is gone from the file, not only from sight.
+            .pragma("secure_delete", "on")
             .busy_timeout(BUSY_TIMEOUT);
         let pool = SqlitePoolOptions::new()
             .max_connections(4)

@@ -1,5 +1,7 @@
 //! Whole chats out of the database and into it.
 
+use std::collections::HashSet;
+
 use sqlx::{Row, SqliteConnection};
 
 use super::{Error, Result, Store, branches, chats, id, messages, now, runs};
@@ -23,6 +25,21 @@ impl Store {
         Ok(summary)
     }
 
+    /// Stores chats as new ones, all of them or none. Those that are here already, with all their messages, are only counted.
+    pub async fn import_chats(&self, found: &[Conversation]) -> Result<(Vec<ChatSummary>, u32)> {
+        let mut write = self.write().await?;
+        let (mut stored, mut already) = (Vec::new(), 0);
+        for chat in found {
+            if is_here(&mut write, chat).await? {
+                already += 1;
+            } else {
+                stored.push(insert(&mut write, chat).await?);
+            }
+        }
+        write.commit().await?;
+        Ok((stored, already))
+    }
+
     /// Makes a second chat of one, with all its branches, under a title of its own.
     pub async fn duplicate_chat(&self, chat_id: i32, title: &str) -> Result<ChatSummary> {
         self.mark_interrupted().await?;
@@ -39,6 +56,26 @@ impl Store {
         write.commit().await?;
         Ok(summary)
     }
+}
+
+/// Whether a chat of that moment has all these messages. It may have gone on since, under another title.
+async fn is_here(db: &mut SqliteConnection, chat: &Conversation) -> Result<bool> {
+    let candidates: Vec<i32> = sqlx::query_scalar("SELECT id FROM chats WHERE created_at = ? AND deleted_at IS NULL")
+        .bind(chat.created_at as i64)
+        .fetch_all(&mut *db)
+        .await?;
+    for chat_id in candidates {
+        let rows: Vec<(String, String)> = sqlx::query_as("SELECT role, content FROM messages WHERE chat_id = ?")
+            .bind(chat_id)
+            .fetch_all(&mut *db)
+            .await?;
+        let known: HashSet<(&str, &str)> = rows.iter().map(|(role, text)| (role.as_str(), text.as_str())).collect();
+        let is_known = |entry: &Entry| known.contains(&(messages::name(entry.role).as_str(), entry.content.as_str()));
+        if chat.messages.len() <= rows.len() && chat.messages.iter().all(is_known) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 async fn whole(db: &mut SqliteConnection, chat_id: i32) -> Result<Conversation> {

@@ -40,6 +40,32 @@ impl Store {
         Ok(count.try_into().unwrap_or(u32::MAX))
     }
 
+    /// Deletes all chats; until they are purged each can be restored.
+    pub async fn delete_all_chats(&self) -> Result<u64> {
+        let deleted = sqlx::query("UPDATE chats SET deleted_at = ? WHERE deleted_at IS NULL")
+            .bind(now())
+            .execute(&self.pool)
+            .await?;
+        Ok(deleted.rows_affected())
+    }
+
+    /// The deleted chats that can still be restored, the one deleted last first.
+    pub async fn list_deleted(&self) -> Result<Vec<ChatSummary>> {
+        chats::list(&self.pool, "deleted_at IS NOT NULL ORDER BY deleted_at DESC, id DESC").await
+    }
+
+    /// Removes one deleted chat.
+    pub async fn purge_chat(&self, chat_id: i32) -> Result<()> {
+        let purged = sqlx::query("DELETE FROM chats WHERE id = ? AND deleted_at IS NOT NULL")
+            .bind(chat_id)
+            .execute(&self.pool)
+            .await?;
+        if purged.rows_affected() == 0 {
+            return Err(Error::NoChat(chat_id));
+        }
+        self.shrink_log().await
+    }
+
     /// Removes all deleted chats with their messages and figures.
     pub async fn purge(&self) -> Result<()> {
         self.purge_before(i64::MAX).await
@@ -53,6 +79,15 @@ impl Store {
     async fn purge_before(&self, time: i64) -> Result<()> {
         sqlx::query("DELETE FROM chats WHERE deleted_at < ?")
             .bind(time)
+            .execute(&self.pool)
+            .await?;
+        self.shrink_log().await
+    }
+
+    /// What was removed must not be read in the log of the last writes either.
+    async fn shrink_log(&self) -> Result<()> {
+        // Another process that reads may stand in the way; its own end does it then.
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
             .execute(&self.pool)
             .await?;
         Ok(())

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::import::{millis, newest_below};
+use super::import::{followers, millis, newest_below, with_names};
 use super::{Conversation, Entry};
 use crate::ipc::Role;
 
-pub(super) fn read(item: &Value) -> Result<Conversation, String> {
+pub(super) fn read(item: Value) -> Result<Conversation, String> {
     let nodes = item
         .get("mapping")
         .and_then(Value::as_object)
@@ -30,7 +30,7 @@ pub(super) fn read(item: &Value) -> Result<Conversation, String> {
         let Some(node) = nodes.get(id) else { continue };
         let (place, thoughts) = tree.take(id, node, parent, thoughts, created_at);
         // Taken from the end: the first child comes out first.
-        for child in children(node, nodes).into_iter().rev() {
+        for child in followers(nodes, id, node.get("children"), "parent").into_iter().rev() {
             open.push((child, place, thoughts.clone()));
         }
     }
@@ -46,15 +46,6 @@ pub(super) fn read(item: &Value) -> Result<Conversation, String> {
         messages: tree.messages,
         ..Conversation::default()
     })
-}
-
-fn children<'a>(node: &Value, nodes: &'a Map<String, Value>) -> Vec<&'a String> {
-    let ids = node.get("children").and_then(Value::as_array);
-    ids.into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .filter_map(|id| nodes.get_key_value(id).map(|(id, _)| id))
-        .collect()
 }
 
 #[derive(Default)]
@@ -133,26 +124,88 @@ fn said(message: &Value) -> Option<(Role, String)> {
         "assistant" => Role::Assistant,
         _ => return None,
     };
-    // Instructions and tool calls are messages to others.
+    // Instructions and tool calls are messages to others, but for what the person saw beside the chat.
     let hidden = message.pointer("/metadata/is_visually_hidden_from_conversation") == Some(&Value::Bool(true));
-    let recipient = message.get("recipient").and_then(Value::as_str).unwrap_or("all");
-    if hidden || recipient != "all" {
+    if hidden {
         return None;
     }
     let content = message.get("content")?;
-    let text = match content.get("content_type").and_then(Value::as_str).unwrap_or("text") {
-        "text" | "multimodal_text" => {
-            let parts = content.get("parts").and_then(Value::as_array)?;
-            let texts: Vec<&str> = parts
-                .iter()
-                .filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()))
-                .collect();
-            texts.join("\n\n")
-        }
-        "code" => format!("```\n{}\n```", content.get("text")?.as_str()?),
+    let text = match message.get("recipient").and_then(Value::as_str).unwrap_or("all") {
+        "all" => text_of(content)?,
+        "canmore.create_textdoc" => document(content)?,
         _ => return None,
     };
+    let attached = message.pointer("/metadata/attachments").and_then(Value::as_array);
+    let names: Vec<String> = attached
+        .into_iter()
+        .flatten()
+        .filter_map(|file| Some(format!("file: {}", file.get("name")?.as_str()?)))
+        .collect();
+    let text = with_names(text, &names);
     (!text.trim().is_empty()).then_some((role, text))
+}
+
+fn text_of(content: &Value) -> Option<String> {
+    match content.get("content_type").and_then(Value::as_str).unwrap_or("text") {
+        "text" | "multimodal_text" => {
+            let parts = content.get("parts").and_then(Value::as_array)?;
+            let texts: Vec<String> = parts.iter().filter_map(part).collect();
+            Some(without_references(&texts.join("\n\n")))
+        }
+        "code" => {
+            let language = content
+                .get("language")
+                .and_then(Value::as_str)
+                .filter(|name| *name != "unknown");
+            Some(fenced(language.unwrap_or_default(), content.get("text")?.as_str()?))
+        }
+        _ => None,
+    }
+}
+
+fn part(part: &Value) -> Option<String> {
+    if let Some(text) = part.as_str().or_else(|| part.get("text")?.as_str()) {
+        return Some(text.to_owned());
+    }
+    let kind = part.get("content_type")?.as_str()?;
+    // What was said aloud comes as a transcript of its own.
+    (kind == "image_asset_pointer").then(|| "[image]".to_owned())
+}
+
+/// A document of the canvas, as its first version was.
+fn document(content: &Value) -> Option<String> {
+    let call = content.get("text").or_else(|| content.pointer("/parts/0"))?.as_str()?;
+    let call: Value = serde_json::from_str(call).ok()?;
+    let text = call.get("content")?.as_str()?;
+    match call
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .strip_prefix("code/")
+    {
+        Some(language) => Some(fenced(language, text)),
+        None => Some(text.to_owned()),
+    }
+}
+
+fn fenced(language: &str, code: &str) -> String {
+    let mut fence = "```".to_owned();
+    while code.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}{language}\n{code}\n{fence}")
+}
+
+/// Citations are signs of the private use area around the names of pages that are not in the file.
+fn without_references(text: &str) -> String {
+    const OPEN: char = '\u{e200}';
+    const CLOSE: char = '\u{e201}';
+    let mut pieces = text.split(OPEN);
+    let mut kept = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        kept.push_str(piece.split_once(CLOSE).map_or(piece, |(_, after)| after));
+    }
+    kept
 }
 
 fn thinking(message: &Value) -> Option<String> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::ipc::{AppError, ChatConfig, MessageStatus, Role, Run};
 
 pub use export::{export, file_name};
-pub use import::{Found, import};
+pub use import::{Found, decode, import};
 
 /// A chat with all its branches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -15,13 +15,13 @@ use models::{DrafterState, Engine, Error as EngineError, FinishReason, Generated
 use tokio::sync::mpsc;
 
 use crate::error::Error;
-use crate::ipc::{AppError, ChatConfig, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
+use crate::ipc::{AppError, ChatConfig, ChatSummary, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
 use crate::library::{Library, Ready};
 use crate::store::{Begun, Ending, Made, Store};
 
 pub use request::{build as request_of, check_options, count, fresh_seed, run_of, sampling, speculation};
 pub use slot::{Stop, Taken};
-pub use title::title_of;
+pub use title::{title_of, title_of_exchange};
 
 use relay::Relay;
 use sink::Wishes;
@@ -201,6 +201,7 @@ impl Turns {
         drop(taken);
         let (error, message) = match (stored, ending.error) {
             (Ok((message, chat)), None) => {
+                let chat = self.titled(&begun, &message, chat).await;
                 relay.tell(TurnEvent::Done {
                     message: message.clone(),
                     chat,
@@ -216,6 +217,21 @@ impl Turns {
             message,
         });
         Err(error)
+    }
+
+    /// The chat with a title made of its first exchange, if it has the one made of its first message.
+    async fn titled(&self, begun: &Begun, reply: &Message, chat: ChatSummary) -> ChatSummary {
+        let asked = &begun.user.content;
+        if begun.history.len() > 1 || chat.title != title_of(asked) {
+            return chat;
+        }
+        let title = title_of_exchange(asked, &reply.content);
+        if title == chat.title {
+            return chat;
+        }
+        // A title is worth less than the reply.
+        let retitled = self.store.retitle_chat(chat.id, &chat.title, &title).await;
+        retitled.unwrap_or(chat)
     }
 
     /// Generates the reply; whatever happens, what there is of it comes back.

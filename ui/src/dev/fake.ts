@@ -236,6 +236,8 @@ mockIPC(async (command, payload): Promise<unknown> => {
     case "answer_now":
       answering = true;
       return null;
+    case "count_tokens":
+      return Math.ceil(args.text.length / 4);
     case "stop_turn":
       stopped = true;
       compare.stop();
@@ -286,7 +288,6 @@ mockIPC(async (command, payload): Promise<unknown> => {
       tell({ state: "none" });
       return null;
     case "data_folder":
-    case "purge_chats":
       return { path: "/Users/you/Library/Application Support/chat.slipstream.app", variable: "SLIPSTREAM_DATA_DIR", chosen: false, deletedChats: 0 };
     case "open_data_folder":
       return null;

@@ -65,6 +65,14 @@ export function answer(chats: Chat[], command: string, args: Record<string, any>
       chats.push(back);
       return back.summary;
     }
+    case "list_deleted":
+      return deleted.map((c) => c.summary);
+    case "purge_chats":
+      deleted.splice(0, deleted.length, ...(args.chatId === null ? [] : deleted.filter((c) => c.summary.id !== args.chatId)));
+      return null;
+    case "delete_all_chats":
+      deleted.push(...chats.splice(0));
+      return null;
     case "rename_chat":
       return change({ title: args.title });
     case "pin_chat":
@@ -108,7 +116,7 @@ export function answer(chats: Chat[], command: string, args: Record<string, any>
     case "export_chats":
       return `/home/you/${args.name}.${args.format}`;
     case "import_chats":
-      return { chats: [], leftOut: ["“Odd”: it has no messages."] };
+      return { chats: [], already: 2, leftOut: ["“Odd”: it has no messages."] };
     default:
       return undefined;
   }

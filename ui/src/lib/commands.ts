@@ -1,6 +1,7 @@
 //! The app's commands, typed. Rejections are errors of the shape AppError (see errors.ts).
 
 import { Channel, invoke } from "@tauri-apps/api/core";
+import { Menu } from "@tauri-apps/api/menu";
 import { getCurrentWebview } from "@tauri-apps/api/webview";
 import { openUrl } from "@tauri-apps/plugin-opener";
 import type {
@@ -36,6 +37,7 @@ import type {
   Wanted,
 } from "../bindings";
 import { isExternal } from "./html";
+import { acceleratorOf, menus, nameOf, type Command } from "./menus";
 
 const channel = <T>(onMessage: (message: T) => void): Channel<T> => new Channel<T>(onMessage);
 
@@ -45,6 +47,12 @@ export const renameChat = (chatId: number, title: string): Promise<ChatSummary> 
 /** Until the app ends it can be restored. */
 export const deleteChat = (chatId: number): Promise<null> => invoke("delete_chat", { chatId });
 export const restoreChat = (chatId: number): Promise<ChatSummary> => invoke("restore_chat", { chatId });
+/** The deleted chats that can still be restored, the last one first. */
+export const listDeleted = (): Promise<ChatSummary[]> => invoke("list_deleted");
+/** Removes a deleted chat for good; null is all of them. */
+export const purgeChats = (chatId: number | null): Promise<null> => invoke("purge_chats", { chatId });
+/** Deletes every chat; each can be restored until it is purged. */
+export const deleteAllChats = (): Promise<null> => invoke("delete_all_chats");
 export const pinChat = (chatId: number, pinned: boolean): Promise<ChatSummary> => invoke("pin_chat", { chatId, pinned });
 export const tagChat = (chatId: number, tags: string[]): Promise<ChatSummary> => invoke("tag_chat", { chatId, tags });
 export const duplicateChat = (chatId: number, title: string): Promise<ChatSummary> => invoke("duplicate_chat", { chatId, title });
@@ -158,6 +166,20 @@ export const openComparison = (id: number): Promise<Comparison> => invoke("open_
 export const openBench = (id: number): Promise<OpenBench> => invoke("open_bench", { id });
 export const benchTexts = (id: number): Promise<BenchTexts> => invoke("bench_texts", { id });
 
+/** Puts the window's commands into the system's menu bar. */
+export async function setMenus(onCommand: (command: Command) => void): Promise<void> {
+  const items = menus().map(({ title, parts }) => ({
+    text: title,
+    items: parts.map((part) => {
+      if (part === "line") return { item: "Separator" as const };
+      if ("own" in part) return { item: part.own === "About" ? { About: null } : part.own };
+      const { command } = part;
+      return { id: command, text: nameOf(command), accelerator: acceleratorOf(command), action: () => onCommand(command) };
+    }),
+  }));
+  await (await Menu.new({ items })).setAsAppMenu();
+}
+
 /** Opens a web or mail address outside the app; any other is ignored. */
 export async function openLink(href: string): Promise<void> {
   if (isExternal(href)) await openUrl(href);
@@ -184,5 +206,3 @@ export async function copyText(text: string): Promise<boolean> {
 export const dataFolder = (): Promise<DataFolder> => invoke("data_folder");
 /** Shows it in the system's own file manager. */
 export const openDataFolder = (): Promise<null> => invoke("open_data_folder");
-/** Removes all deleted chats for good. */
-export const purgeChats = (): Promise<DataFolder> => invoke("purge_chats");

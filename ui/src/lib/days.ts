@@ -30,3 +30,6 @@ export function groupByDay<T extends { updatedAt: number }>(
   }
   return groups;
 }
+
+/** Milliseconds until the headings move. */
+export const untilTomorrow = (now: number): number => midnight(now, -1) - now;

@@ -21,3 +21,7 @@ test("a place in all pieces is one in a piece", () => {
   expect(placeIn(lengths, 3, false)).toEqual({ piece: 2, offset: 0 });
   expect(placeIn(lengths, 5, true)).toEqual({ piece: 2, offset: 2 });
 });
+
+test("a letter whose lower case is longer is found all the same", () => {
+  expect(findAll("in İstanbul 👩‍👩‍👧 İS", "is")).toEqual([3, 21]);
+});

@@ -14,7 +14,8 @@ export function findAll(text: string, query: string): number[] {
 const fold = (text: string): string => {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return lower;
-  return Array.from(text, (c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
+  // The lower case of İ is an i with a dot of its own.
+  return Array.from(text, (c) => c.toLowerCase().slice(0, c.length)).join("");
 };
 
 /** The piece and the place in it of a place in all pieces together; at a border, the end of the one before if `end`. */

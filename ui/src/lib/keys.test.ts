@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actionOf, isComposing, labelOf, SHORTCUTS } from "./keys";
+import { actionOf, isComposing, labelOf, sends, SHORTCUTS } from "./keys";
 
 const press = (key: string, mods: Partial<Record<"metaKey" | "ctrlKey" | "altKey" | "shiftKey", boolean>>) => ({
   key,
@@ -39,4 +39,13 @@ test("the Enter that ends a composition is the input method's", () => {
   expect(isComposing({ isComposing: true, keyCode: 13 })).toBe(true);
   expect(isComposing({ isComposing: false, keyCode: 229 })).toBe(true);
   expect(isComposing({ isComposing: false, keyCode: 13 })).toBe(false);
+});
+
+test("Enter sends where it is wanted so, and with Mod always", () => {
+  const enter = (mods: Parameters<typeof press>[1] = {}): ReturnType<typeof press> => press("Enter", mods);
+  expect([sends(enter(), true, true), sends(enter(), false, true)]).toEqual([true, false]);
+  expect([sends(enter({ metaKey: true }), false, true), sends(enter({ ctrlKey: true }), false, true)]).toEqual([true, false]);
+  expect([sends(enter({ ctrlKey: true }), false, false), sends(enter({ ctrlKey: true }), true, false)]).toEqual([true, true]);
+  expect([sends(enter({ shiftKey: true }), true, true), sends(enter({ shiftKey: true, metaKey: true }), true, true)]).toEqual([false, false]);
+  expect(sends(press("a", {}), true, true)).toBe(false);
 });

@@ -34,7 +34,7 @@ export const SHORTCUTS: Shortcut[] = [
   { action: "chat", key: "." },
   { action: "sidebar", key: "b" },
   { action: "inspector", key: "i" },
-  { action: "models", key: "m" },
+  { action: "models", key: "l" },
   { action: "settings", key: "," },
   { action: "shortcuts", key: "/" },
 ];
@@ -57,11 +57,19 @@ export function actionOf(event: Press, mac: boolean): Action | null {
 export const isComposing = (event: Pick<KeyboardEvent, "isComposing" | "keyCode">): boolean =>
   event.isComposing || event.keyCode === 229;
 
+/** Whether an Enter sends what is written. With Mod it always does; alone only where the person wants it so. */
+export function sends(event: Press, enterSends: boolean, mac: boolean): boolean {
+  if (event.key !== "Enter" || event.shiftKey || event.altKey) return false;
+  return (mac ? event.metaKey : event.ctrlKey) || (enterSends && !event.metaKey && !event.ctrlKey);
+}
+
 export const isMac = (): boolean => /Mac/.test(navigator.platform);
 
 /** `⌘N` or `Ctrl N`. */
 export const label = (key: string, mac: boolean, shift = false): string =>
-  mac ? `${shift ? "⇧" : ""}⌘${key.toUpperCase()}` : `Ctrl ${shift ? "Shift " : ""}${key.toUpperCase()}`;
+  mac ? `${shift ? "⇧" : ""}⌘${nameOf(key)}` : `Ctrl ${shift ? "Shift " : ""}${nameOf(key)}`;
+
+const nameOf = (key: string): string => (key.length === 1 ? key.toUpperCase() : key);
 
 /** The keys of an action. */
 export function labelOf(action: Action, mac: boolean): string {

@@ -11,7 +11,7 @@ const LONGEST_TEXT = 4 << 20;
 /** A page that has not been read by then never will be. */
 const PATIENCE_MS = 30_000;
 
-const s = strings.files.pdf;
+const words = () => strings.files.pdf;
 
 /** What is wrong with a file, and what to do. */
 const refusal = ([message, hint]: readonly [message: string, hint: string]): AppError => ({ kind: "input", message, hint });
@@ -37,7 +37,7 @@ export async function pdfText(name: string, bytes: Uint8Array, longest = LONGEST
     return await read(name, await inTime(name, task.promise), longest);
   } catch (error) {
     if (isRefusal(error)) throw error;
-    throw refusal(error instanceof Error && error.name === "PasswordException" ? s.locked(name) : s.damaged(name));
+    throw refusal(error instanceof Error && error.name === "PasswordException" ? words().locked(name) : words().damaged(name));
   } finally {
     // Also ends a worker that is still at it.
     await Promise.race([task.destroy().catch(() => {}), new Promise((done) => setTimeout(done, 1000))]);
@@ -58,11 +58,11 @@ async function read(name: string, pdf: PDFDocumentProxy, longest: number): Promi
       return null;
     });
     if (text) texts += 1;
-    pages.push(`${s.page(number, pdf.numPages)}\n${text === null ? s.pageDamaged : text || s.pageEmpty}\n`);
+    pages.push(`${words().page(number, pdf.numPages)}\n${text === null ? words().pageDamaged : text || words().pageEmpty}\n`);
     length += text?.length ?? 0;
-    if (length > longest) throw refusal(s.long(name));
+    if (length > longest) throw refusal(words().long(name));
   }
-  if (texts === 0) throw refusal(damaged > 0 ? s.damaged(name) : s.scanned(name));
+  if (texts === 0) throw refusal(damaged > 0 ? words().damaged(name) : words().scanned(name));
   return pages.join("\n");
 }
 
@@ -83,7 +83,7 @@ async function pageText(pdf: PDFDocumentProxy, number: number, longest: number):
 async function inTime<T>(name: string, work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(refusal(s.slow(name))), PATIENCE_MS);
+    timer = setTimeout(() => fail(refusal(words().slow(name))), PATIENCE_MS);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -5,7 +5,7 @@ import { strings } from "./strings";
 export type Section = "appearance" | "replies" | "speculation" | "models" | "token" | "chats" | "data";
 export type Row =
   | "theme" | "language" | "sidebar"
-  | "sampling"
+  | "sampling" | "enter"
   | "drafts" | "exactness" | "kv"
   | "folders" | "memory"
   | "token"
@@ -15,7 +15,7 @@ export type Row =
 /** In the order of the page. */
 export const SECTIONS: readonly { id: Section; rows: readonly Row[] }[] = [
   { id: "appearance", rows: ["theme", "language", "sidebar"] },
-  { id: "replies", rows: ["sampling"] },
+  { id: "replies", rows: ["sampling", "enter"] },
   { id: "speculation", rows: ["drafts", "exactness", "kv"] },
   { id: "models", rows: ["memory", "folders"] },
   { id: "token", rows: ["token"] },

@@ -1,11 +1,11 @@
-//! The files that go with the next message, by chat. They do not outlive the window: what they hold lies on disk.
+//! The files that go with the next message, by chat. They are kept with the draft.
 
 import type { AppError, Attachment } from "../bindings";
 import * as commands from "../lib/commands";
-import { split } from "../lib/attachments";
+import { split, type Attached } from "../lib/attachments";
 import { toAppError } from "../lib/errors";
 import { strings } from "../lib/strings";
-import { giveBack } from "./drafts.svelte";
+import { giveBack, touch } from "./drafts.svelte";
 import { report } from "./view.svelte";
 
 let files = $state.raw<Record<string, Attachment[]>>({});
@@ -15,7 +15,23 @@ const none: Attachment[] = [];
 
 export const attachedTo = (chatId: number | null): Attachment[] => files[key(chatId)] ?? none;
 
-const set = (chatId: number | null, list: Attachment[]): void => void (files = { ...files, [key(chatId)]: list });
+function set(chatId: number | null, list: Attachment[]): void {
+  files = { ...files, [key(chatId)]: list };
+  touch(chatId);
+}
+
+/** Files of a draft that was read from disk. */
+export const reattach = (chatId: number | null, list: readonly Attached[]): void =>
+  add(chatId, list.map((file) => ({ ...file, tokens: null })));
+
+/** A long text as a file, under a name that none of the others has. */
+export function attachText(chatId: number | null, text: string): string {
+  const names = new Set(attachedTo(chatId).map((file) => file.name));
+  let n = 1;
+  while (names.has(strings.files.pasted(n))) n += 1;
+  reattach(chatId, [{ name: strings.files.pasted(n), text }]);
+  return strings.files.pasted(n);
+}
 
 /** The PDFs that are being read, by chat: its message waits for them. */
 let reading = $state.raw<Record<string, string[]>>({});

@@ -7,7 +7,7 @@ import { report } from "./view.svelte";
 vi.mock("../lib/commands", () => ({ attachFiles: vi.fn(), readPdf: vi.fn(async () => new Uint8Array(1)), countTokens: vi.fn(async (text: string) => text.length) }));
 vi.mock("../lib/pdf", () => ({ pdfText: vi.fn() }));
 vi.mock("./view.svelte", () => ({ report: vi.fn() }));
-vi.mock("./drafts.svelte", () => ({ giveBack: vi.fn() }));
+vi.mock("./drafts.svelte", () => ({ giveBack: vi.fn(), touch: vi.fn() }));
 
 const picked = vi.mocked(commands.attachFiles);
 const read = vi.mocked(pdfText);

@@ -69,7 +69,7 @@ export async function importChats(): Promise<void> {
     const imported = await commands.importChats();
     if (!imported) return;
     await listChats();
-    toast([strings.library.imported(imported.chats.length), ...imported.leftOut].join(" "));
+    toast(strings.library.imported(imported.chats.length, imported.already, imported.leftOut));
   } catch (error) {
     report(error);
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apply, initial, parseTags, visible, type ChatsEvent, type ChatsState } from "./chats";
+import { apply, initial, parseTags, tagsOf, visible, type ChatsEvent, type ChatsState } from "./chats";
 import { chat } from "./samples";
 
 const all = (...events: ChatsEvent[]): ChatsState => events.reduce(apply, initial);
@@ -56,4 +56,9 @@ test("late answers to an older query are not shown, nor hits of a chat that is g
   expect(found.hits).toEqual([hit]);
   expect(apply(found, { type: "removed", chatId: 1 }).hits).toEqual([]);
   expect(apply(found, { type: "filtered", query: " " }).hits).toBeNull();
+});
+
+test("tags are listed once, whatever their case", () => {
+  const state = all({ type: "listed", chats: [{ ...a, tags: ["work", "Sea"] }, { ...b, tags: ["Work"] }] });
+  expect(tagsOf(state).map((tag) => tag.toLowerCase())).toEqual(["sea", "work"]);
 });

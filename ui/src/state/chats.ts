@@ -74,6 +74,12 @@ function matches(chat: ChatSummary, word: string): boolean {
   return chat.title.toLowerCase().includes(word);
 }
 
+/** All tags, each once, in the order of the alphabet. */
+export function tagsOf(state: ChatsState): string[] {
+  const byName = new Map(state.list.flatMap((chat) => chat.tags).map((tag) => [tag.toLowerCase(), tag]));
+  return [...byName.values()].sort((a, b) => a.localeCompare(b));
+}
+
 /** What a list of tags in a field means: separated by commas, with or without `#`. */
 export const parseTags = (text: string): string[] =>
   text.split(",").map((tag) => tag.trim().replace(/^#/, "").trim()).filter(Boolean);

@@ -13,7 +13,7 @@ export async function readDataFolder(): Promise<void> {
 /** Removes deleted chats for good: no toast offers to take one back then. */
 export async function purgeChats(): Promise<void> {
   endToast();
-  await take(commands.purgeChats());
+  await take(commands.purgeChats(null).then(commands.dataFolder));
 }
 
 export const openDataFolder = (): void => void commands.openDataFolder().catch(report);

@@ -1,6 +1,8 @@
-//! What is written but not sent, by chat: a draft survives a look at another chat, and the end of the app.
+//! What is written but not sent, by chat, with its files: a draft survives a look at another chat, and the end of the app.
 
+import { compose, split } from "../lib/attachments";
 import * as commands from "../lib/commands";
+import { attachedTo, reattach } from "./attachments.svelte";
 
 const drafts = $state<Record<string, string>>({});
 
@@ -12,15 +14,28 @@ const key = (chatId: number | null): string => (chatId === null ? "new" : String
 
 export const draftOf = (chatId: number | null): string => drafts[key(chatId)] ?? "";
 
+/** More than this of files is not written with each word; they lie on disk, or can be pasted again. */
+const MOST_KEPT = 1_000_000;
+/** Messages that wait for a reply to end. They are no drafts any more, and not sent yet. */
+const held = new Map<string, string>();
+
 export function setDraft(chatId: number | null, text: string): void {
   drafts[key(chatId)] = text;
+  touch(chatId);
+}
+
+/** Has what belongs to a draft saved soon. */
+export function touch(chatId: number | null): void {
   clearTimeout(waiting.get(chatId));
   waiting.set(chatId, setTimeout(() => save(chatId), DEBOUNCE_MS));
 }
 
 /** As read from disk; what was written here since is newer. */
 export function loadDraft(chatId: number | null, text: string): void {
-  if (!(key(chatId) in drafts)) drafts[key(chatId)] = text;
+  if (key(chatId) in drafts) return;
+  const { files, words } = split(text);
+  if (files.length > 0 && attachedTo(chatId).length === 0) reattach(chatId, files);
+  drafts[key(chatId)] = words;
 }
 
 export async function loadNewDraft(): Promise<void> {
@@ -33,10 +48,21 @@ export function giveBack(chatId: number | null, text: string): void {
   setDraft(chatId, since ? `${text}\n${since}` : text);
 }
 
+/** Keeps a message that waits to be sent as a draft on disk: the app may end before its turn comes. */
+export function hold(chatId: number | null, text: string): void {
+  held.set(key(chatId), text);
+  touch(chatId);
+}
+
+export function release(chatId: number | null): void {
+  if (held.delete(key(chatId))) touch(chatId);
+}
+
 /** Forgets the draft of a chat that is gone. */
 export function dropDraft(chatId: number): void {
   clearTimeout(waiting.get(chatId));
   waiting.delete(chatId);
+  held.delete(key(chatId));
   delete drafts[key(chatId)];
 }
 
@@ -51,5 +77,12 @@ export function flushDrafts(): void {
 function save(chatId: number | null): void {
   waiting.delete(chatId);
   // It is still in the window, and saved with the next key.
-  commands.saveDraft(chatId, draftOf(chatId)).catch(() => undefined);
+  commands.saveDraft(chatId, whole(chatId)).catch(() => undefined);
+}
+
+function whole(chatId: number | null): string {
+  const files = attachedTo(chatId);
+  const size = files.reduce((sum, file) => sum + file.text.length, 0);
+  const draft = compose(size > MOST_KEPT ? [] : files, draftOf(chatId));
+  return [held.get(key(chatId)) ?? "", draft].filter(Boolean).join("\n");
 }

@@ -67,6 +67,23 @@ export async function removeChat(chatId: number): Promise<void> {
   }
 }
 
+/** Deletes all chats; they can be restored for a while. */
+export async function removeAllChats(): Promise<void> {
+  try {
+    unqueue();
+    flushDrafts();
+    await commands.deleteAllChats();
+    for (const { id } of chats.current.list) {
+      turn.dispatch({ type: "forgotten", chatId: id });
+      dropDraft(id);
+    }
+    chats.dispatch({ type: "listed", chats: [] });
+    newChat();
+  } catch (error) {
+    report(error);
+  }
+}
+
 export async function duplicateChat(chatId: number): Promise<void> {
   const title = strings.library.copyOf(find(chats.current, chatId)?.title ?? "");
   try {
@@ -79,11 +96,11 @@ export async function duplicateChat(chatId: number): Promise<void> {
 }
 
 /** Opens a chat at one of its messages, on whichever branch that lies. */
-export async function openMessage(chatId: number, messageId: number): Promise<void> {
+export async function openMessage(chatId: number, messageId: number, query = ""): Promise<void> {
   await openChat(chatId);
   const isShown = (): boolean => turn.current.conversations[chatId]?.some((m) => m.id === messageId) ?? false;
   if (!isShown()) await showVersion(messageId);
-  if (isShown()) seek(messageId);
+  if (isShown()) seek(messageId, query);
 }
 
 /** Shows the branch with this version of a message. */

@@ -47,6 +47,7 @@ export const initial: SettingsState = {
     language: "system",
     kv: "plain",
     memoryLimitGb: null,
+    enterSends: true,
   },
   revision: 0,
   save: "saved",

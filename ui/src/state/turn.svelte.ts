@@ -1,4 +1,4 @@
-import type { AppError, Message, TurnEvent } from "../bindings";
+import type { AppError, Message, TurnEvent, TurnOptions } from "../bindings";
 import * as commands from "../lib/commands";
 import { compose } from "../lib/attachments";
 import { toAppError } from "../lib/errors";
@@ -8,7 +8,7 @@ import { attachedTo, detachAll, giveBackMessage } from "./attachments.svelte";
 import { find } from "./chats";
 import { chats } from "./chats.svelte";
 import { adoptConfig, configOf, optionsFor } from "./configs.svelte";
-import { draftOf, setDraft } from "./drafts.svelte";
+import { draftOf, hold, release, setDraft } from "./drafts.svelte";
 import { origin } from "./origin.svelte";
 import { afterTurn, apply as applyQueue, type Queued } from "./queue";
 import { Store } from "./store.svelte";
@@ -29,8 +29,10 @@ export function send(): void {
   if (text === "" || (turn.current.live && queue.current)) return;
   setDraft(chatId, "");
   detachAll(chatId);
-  if (turn.current.live) queue.dispatch({ type: "queued", chatId, text });
-  else sendText(chatId, text);
+  if (turn.current.live) {
+    queue.dispatch({ type: "queued", chatId, text });
+    hold(chatId, text);
+  } else sendText(chatId, text);
 }
 
 function sendText(chatId: number | null, text: string): void {
@@ -42,7 +44,9 @@ function sendText(chatId: number | null, text: string): void {
 export function unqueue(): void {
   const waiting = queue.current;
   queue.dispatch({ type: "removed" });
-  if (waiting) giveBackMessage(waiting.chatId, waiting.text);
+  if (!waiting) return;
+  release(waiting.chatId);
+  giveBackMessage(waiting.chatId, waiting.text);
 }
 
 /** Sends another version of a message. */
@@ -52,9 +56,10 @@ export function sendEdited(message: Message, text: string): void {
 }
 
 /** Writes another version of a reply; without one, of the last reply of the open chat. */
-export function regenerate(reply = lastOpen()): void {
+export function regenerate(reply = lastOpen(), options?: TurnOptions): void {
   if (!reply || turn.current.live) return;
-  void begin(reply.chatId, null, (onEvent) => commands.regenerate(reply.id, optionsFor(reply.chatId), onEvent));
+  const chosen = options ?? optionsFor(reply.chatId);
+  void begin(reply.chatId, null, (onEvent) => commands.regenerate(reply.id, chosen, onEvent));
 }
 
 /** Goes on with a reply that broke off. */
@@ -63,7 +68,8 @@ export function goOn(reply: Message): void {
   void begin(reply.chatId, null, (onEvent) => commands.continueReply(reply.id, optionsFor(reply.chatId), onEvent));
 }
 
-function lastOpen(): Message | undefined {
+/** The reply that the open chat ends with. */
+export function lastOpen(): Message | undefined {
   const chatId = chats.current.openId;
   const last = chatId === null ? undefined : turn.current.conversations[chatId]?.at(-1);
   return last?.role === "assistant" ? last : undefined;
@@ -140,6 +146,10 @@ function follow(asked: number | null, event: TurnEvent): void {
     if (asked === null) {
       adoptConfig(event.chat.id);
       queue.dispatch({ type: "began", chatId: event.chat.id });
+      if (queue.current?.chatId === event.chat.id) {
+        release(null);
+        hold(event.chat.id, queue.current.text);
+      }
     }
     announce(strings.announce.started);
   } else if (event.type === "done") {
@@ -157,6 +167,7 @@ function sendQueued(status: Message["status"]): void {
   if (!waiting) return;
   if (afterTurn(status) === "giveBack") return unqueue();
   queue.dispatch({ type: "removed" });
+  release(waiting.chatId);
   sendText(waiting.chatId, waiting.text);
 }
 

@@ -17,7 +17,10 @@ export const dismiss = (): void => view.dispatch({ type: "notice", error: null }
 
 export const edit = (messageId: number | null): void => view.dispatch({ type: "editing", messageId });
 export const askDelete = (messageId: number | null): void => view.dispatch({ type: "confirming", messageId });
-export const seek = (messageId: number): void => view.dispatch({ type: "sought", messageId });
+/** Brings a message into sight, with the words in it that were searched for. */
+export const seek = (messageId: number, query = ""): void => view.dispatch({ type: "sought", messageId, query });
+/** Asks with which settings another version of a reply is to be written. */
+export const askAgain = (messageId: number | null = null): void => view.dispatch({ type: "again", messageId });
 export const showFind = (on: boolean): void => view.dispatch({ type: "finding", on });
 
 /** Says what was done; `undo` is a deleted chat that can be taken back. */

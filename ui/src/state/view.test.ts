@@ -22,8 +22,8 @@ test("editing and deleting a message exclude each other and end with a move, as 
 });
 
 test("what is sought twice is brought into sight twice", () => {
-  const once = apply(initial, { type: "sought", messageId: 5 });
-  expect(apply(once, { type: "sought", messageId: 5 }).target).not.toEqual(once.target);
+  const once = apply(initial, { type: "sought", messageId: 5, query: "" });
+  expect(apply(once, { type: "sought", messageId: 5, query: "" }).target).not.toEqual(once.target);
 });
 
 test("a toast is read out, and its way back goes with it", () => {

@@ -2,7 +2,7 @@
 
 import type { AppError } from "../bindings";
 
-export type Sheet = "models" | "settings" | "shortcuts" | "chat" | "switcher" | "compare" | "bench" | "intro";
+export type Sheet = "models" | "settings" | "shortcuts" | "chat" | "switcher" | "compare" | "bench" | "intro" | "again" | "deleted";
 
 export type ModelTab = "here" | "get";
 
@@ -22,7 +22,9 @@ export interface ViewState {
   /** The message whose deletion waits to be confirmed. */
   confirming: number | null;
   /** The message that is to be brought into sight; counts up so that one can be sought twice. */
-  target: { messageId: number; n: number } | null;
+  target: { messageId: number; query: string; n: number } | null;
+  /** The reply of which another version with other settings is to be written; null is the last one. */
+  again: number | null;
   /** Whether the chat is being searched. */
   finding: boolean;
   /** What was done a moment ago, and the deleted chat if it can be taken back. */
@@ -41,7 +43,8 @@ export type ViewEvent =
   | { type: "notice"; error: AppError | null }
   | { type: "editing"; messageId: number | null }
   | { type: "confirming"; messageId: number | null }
-  | { type: "sought"; messageId: number }
+  | { type: "sought"; messageId: number; query: string }
+  | { type: "again"; messageId: number | null }
   | { type: "finding"; on: boolean }
   | { type: "toast"; text: string; undo: number | null }
   | { type: "toastOver" }
@@ -57,6 +60,7 @@ export const initial: ViewState = {
   editing: null,
   confirming: null,
   target: null,
+  again: null,
   finding: false,
   toast: null,
   announcement: "",
@@ -86,7 +90,9 @@ export function apply(state: ViewState, event: ViewEvent): ViewState {
     case "confirming":
       return { ...state, confirming: event.messageId, editing: null };
     case "sought":
-      return { ...state, target: { messageId: event.messageId, n: (state.target?.n ?? 0) + 1 } };
+      return { ...state, target: { messageId: event.messageId, query: event.query, n: (state.target?.n ?? 0) + 1 } };
+    case "again":
+      return { ...state, sheet: "again", again: event.messageId };
     case "finding":
       return { ...state, finding: event.on };
     case "toast":

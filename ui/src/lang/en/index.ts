@@ -118,7 +118,23 @@ export const en = {
     importNote: "Of this app, of ChatGPT (conversations.json) or of Open WebUI.",
     importButton: "Import…",
     exported: (path: string) => `Written to ${path}.`,
-    imported: (n: number) => `${n === 1 ? "1 chat was" : `${n} chats were`} imported.`,
+    deletedTitle: "Deleted chats",
+    deletedNote: "They can be restored until you remove them for good or quit the app.",
+    deletedNone: "No chat was deleted since the app was started.",
+    restore: "Restore",
+    purge: "Remove for good",
+    purgeAll: "Remove all for good",
+    purgeAllAsk: (n: number) => `Remove ${n === 1 ? "this chat" : `these ${n} chats`} for good? This cannot be undone.`,
+    deleteAll: "Delete all chats…",
+    deleteAllAsk: (n: number) => `Delete ${n === 1 ? "1 chat" : `all ${n} chats`}?`,
+    deleteAllYes: "Delete all",
+    byTag: "Chats with the tag",
+    imported: (n: number, already: number, leftOut: string[]) =>
+      [
+        `${n === 1 ? "1 chat was" : `${n} chats were`} imported.`,
+        ...(already > 0 ? [`${already === 1 ? "1 was" : `${already} were`} here already.`] : []),
+        ...(leftOut.length > 0 ? [`Not read: ${leftOut.slice(0, 3).join("; ")}${leftOut.length > 3 ? `; and ${leftOut.length - 3} more` : ""}.`.replace("..", ".")] : []),
+      ].join(" "),
   },
 
   origin: {
@@ -145,6 +161,9 @@ export const en = {
   },
 
   files: {
+    pasted: (n: number) => (n === 1 ? "pasted text.txt" : `pasted text ${n}.txt`),
+    pastedNote: (name: string) => `A long text was attached as “${name}”.`,
+    pasteHere: "Put it into the message",
     label: "Files",
     attach: "Attach text files or PDFs",
     tokens: (n: string) => `${n} tokens`,
@@ -172,10 +191,37 @@ export const en = {
 
   switcher: {
     title: "Go to a chat",
-    label: "Chat",
-    placeholder: "Title or #tag",
+    label: "Chat, model or command",
+    placeholder: "Chat, #tag, model or command",
+    load: (model: string) => `Load ${model}`,
+    model: "model",
     newChat: "New chat",
     search: (query: string) => `Search messages for “${query}”`,
+  },
+
+  again: {
+    title: "Another version with other settings",
+    note: "They hold for this version alone.",
+    write: "Write it",
+  },
+
+  menus: { file: "File", edit: "Edit", view: "View", chat: "Chat", window: "Window", help: "Help" },
+
+  /** Of commands without a key. */
+  commands: {
+    importChats: "Import chats…",
+    exportChat: "Export this chat…",
+    exportAll: "Export all chats…",
+    deleted: "Deleted chats…",
+    rename: "Rename this chat",
+    tags: "Tags of this chat",
+    pin: "Pin this chat, or no longer",
+    duplicate: "Duplicate this chat",
+    remove: "Delete this chat",
+    again: "Another version with other settings…",
+    stop: "Stop the reply",
+    bench: "Benchmark",
+    unload: "Unload the model",
   },
 
   chatSheet: {
@@ -257,7 +303,7 @@ export const en = {
     choose: "Choose a model",
     context: (used: string, all: string) => `${used} / ${all} tokens`,
     contextSize: (all: string) => `${all} tokens`,
-    contextNext: (used: string, next: string, all: string) => `${used} + ~${next} / ${all} tokens`,
+    contextNext: (used: string, next: string, all: string, isExact: boolean) => `${used} + ${isExact ? "" : "~"}${next} / ${all} tokens`,
     contextNextTitle: "Tokens of the context that this chat filled with its last reply, and about what the next message adds",
     tooLong: "The next message may not fit the context.",
     contextTitle: "Tokens of the context that this chat filled with its last reply",
@@ -369,12 +415,16 @@ export const en = {
       models: "Models",
       compare: "Compare with speculation off",
     } satisfies Record<Action, string>,
+    enter: (sends: boolean, mod: string): [string, string][] =>
+      sends
+        ? [["Enter", "Send, or after a running reply"], ["Shift Enter", "New line"]]
+        : [[mod, "Send, or after a running reply"], ["Enter", "New line"]],
     others: [
-      ["Enter", "Send, or after a running reply"],
-      ["Shift Enter", "New line"],
       ["Escape", "Stop the reply, or close"],
       ["↑", "In an empty message: edit the last one"],
       ["F2", "Rename the chat in the list"],
+      ["Delete", "Delete the chat in the list"],
+      ["Shift F10", "Menu of the chat in the list"],
     ] as [string, string][],
   },
 

@@ -37,6 +37,7 @@ export const settings = {
       language: { name: "Language", note: "Of the window. Errors and what is said of speculation are in English.", also: "english translation locale" },
       sidebar: { name: "Show the side bar", note: "", also: "chats list panel" },
       sampling: { name: "Defaults of all replies", note: "Used for every message from now on.", also: "temperature top-p top-k min-p seed thinking length tokens sampling" },
+      enter: { name: "Enter sends the message", note: "", also: "return key new line keyboard" },
       drafts: {
         name: "Drafts a round",
         note: "Auto drafts as many tokens as pay on this computer, and none where plain decoding is faster.",
@@ -66,6 +67,7 @@ export const settings = {
     kvNow: { plain: "The loaded model holds them as they are.", eight: "The loaded model holds them in 8 bits.", four: "The loaded model holds them in 4 bits." },
     reload: "Load it again now",
     deleted: (n: string) => `${n} can be taken back now.`,
+    enterNote: (mod: string) => `Otherwise Enter is a new line, and ${mod} sends.`,
     purge: "Remove for good",
     openFolder: "Open",
     folderChosen: (variable: string) => `${variable} says so.`,
