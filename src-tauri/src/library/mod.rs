@@ -4,6 +4,7 @@ mod delete;
 mod find;
 mod footprint;
 mod local;
+mod measured;
 mod pairs;
 mod places;
 mod shelf;
@@ -12,7 +13,7 @@ mod status;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use models::{Calibration, Engine, LoadRequest, Loaded};
+use models::{Calibration, Engine, LoadRequest, Loaded, Prior};
 use tokio::sync::{Mutex, watch};
 
 use crate::error::Error;
@@ -24,6 +25,7 @@ pub use find::Place;
 pub use local::{Assets, BUILTIN};
 pub use places::Places;
 
+use measured::Here;
 use shelf::Shelf;
 
 /// The models on this machine and the one in the engine; clones share it.
@@ -50,6 +52,8 @@ pub struct Ready {
     pub loaded: Loaded,
     /// Why the drafter that was asked for is not there: it belongs to another model.
     pub mismatch: Option<AppError>,
+    /// The machine, as measurements know it.
+    pub machine: String,
 }
 
 #[derive(Debug, Clone)]
@@ -155,11 +159,17 @@ impl Library {
     pub async fn shelf(&self) -> Result<ShelfView, AppError> {
         let places = self.all_places().await?;
         let remembered = self.store.remembered_models().await?;
+        let here = tokio::task::spawn_blocking(Here::read).await?;
+        // What was measured is told besides.
+        let pairs = self.store.measured_pairs(&here.machine, None).await.unwrap_or_default();
         let library = self.clone();
         Ok(tokio::task::spawn_blocking(move || {
             let mut view = library.shelf.view(&places, &remembered, &library.catalogue);
             if let Ok(builtin) = library.assets.describe(BUILTIN, None) {
                 view.models.insert(0, library.shelf.builtin(builtin));
+            }
+            for model in &mut view.models {
+                model.measured = here.verdicts(model, &pairs);
             }
             view
         })
@@ -273,11 +283,13 @@ impl Library {
         self.set_loading(&model);
         // Nothing known is no reason not to load: it is then measured and tried anew.
         let known = self.store.wirings(&model.path, model.drafter_path.as_deref()).await;
+        let here = tokio::task::spawn_blocking(Here::read).await.unwrap_or_default();
         let request = LoadRequest {
             target: PathBuf::from(&model.path),
             drafter: model.drafter_path.as_ref().map(PathBuf::from),
             wirings: known.unwrap_or_default(),
             measured: self.store.measured().await.unwrap_or_default(),
+            prior: here.prior(&self.store, &model).await,
             calibration: Calibration::On {
                 conditions: tokio::task::spawn_blocking(power_mode).await.unwrap_or_default(),
             },
@@ -290,6 +302,8 @@ impl Library {
                 mismatch = Some(AppError::from(Error::Engine(error)));
                 let alone = LoadRequest {
                     drafter: None,
+                    // It was measured with the other one.
+                    prior: Prior::default(),
                     ..request
                 };
                 self.load_in_engine(alone).await
@@ -304,6 +318,7 @@ impl Library {
                     model,
                     loaded,
                     mismatch,
+                    machine: here.machine,
                 };
                 self.state.send_replace(State::Ready(Arc::new(ready)));
                 Ok(())

@@ -25,6 +25,7 @@ fn described(ready: &Ready) -> ModelStatus {
         model,
         loaded,
         mismatch,
+        ..
     } = ready;
     let (speculating, speculation_note, block_size) = match (&loaded.drafter, mismatch) {
         (DrafterState::Ready { source, block_size }, None) => (Speculating::Ready, source.clone(), *block_size),

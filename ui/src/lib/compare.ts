@@ -1,6 +1,6 @@
 //! What measurements say, in words. A winner is named only where the app called one.
 
-import type { Comparison, Measurement, Ratio, Run, SpeculationChoice, Spread, Winner } from "../bindings";
+import type { Comparison, Difference, Measurement, Ratio, Run, SpeculationChoice, Spread, Winner } from "../bindings";
 import { count, plural } from "./format";
 import { strings } from "./strings";
 
@@ -18,6 +18,20 @@ export function verdict({ agreement, on, speedup }: Comparison): { line: string;
   if (agreement.verdict === "identical") return { line: `${s.identical(plural(agreement.tokens, "token"))} ${speed}`, tone: "good" };
   const { side, position } = agreement.difference;
   return { line: `${side === "off" ? s.unsteady(count(position + 1)) : s.different(count(position + 1))} ${speed}`, tone: "bad" };
+}
+
+/** Which operation made the difference, or how far it was looked for; nothing to say in fast mode where none is known. */
+export function causeOf({ side, suspects, recheck }: Difference, exactness: string): string | null {
+  const c = s.cause;
+  if (side === "off") return c.plain;
+  const ops = suspects.join("; ");
+  if (exactness === "fast") return ops === "" ? null : s.suspects(ops);
+  if (!recheck) return c.notChecked;
+  if (ops !== "") return c.found(ops);
+  const tokens = (n: number): string => plural(n, "token");
+  return recheck.block < recheck.blockBefore
+    ? c.whole(tokens(recheck.block), tokens(recheck.blockBefore))
+    : c.none(plural(recheck.checked, "kind of operation", "kinds of operation"));
 }
 
 function speedOf(ratio: Ratio | null): string {

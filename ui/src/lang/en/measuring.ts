@@ -65,7 +65,13 @@ export const measuring = {
     found: { off: "Another run of it goes on", on: "Speculation on goes on" },
     margin: (first: string, second: string, gap: string) => `The model’s best token there is ${first}, ${gap} ahead of ${second} (logits).`,
     suspects: (ops: string) => `Run at once in fast mode although blocks differ from single rows here: ${ops}`,
-    noSuspects: "No operation is known to differ on this device: please report this.",
+    cause: {
+      plain: "Blocks play no part in it: plain steps alone do not repeat themselves.",
+      notChecked: "The self-check was not run again, so its cause is not known.",
+      found: (ops: string) => `The self-check was run again: these now round a block otherwise than single rows: ${ops}. Load the model again, and they run in parts.`,
+      whole: (n: string, before: string) => `The self-check was run again: no single operation differs, but blocks above ${n} now do as a whole (at load ${before} held). Load the model again, and blocks stay below.`,
+      none: (n: string) => `The self-check was run again: none of ${n} differs, nor does the model as a whole. The cause is not known: please report this.`,
+    },
     history: "Earlier comparisons",
     noHistory: "None yet.",
     keptIdentical: "identical",
@@ -73,6 +79,21 @@ export const measuring = {
     keptUnknown: "not compared",
     keptFaster: (x: string) => `${x}x faster`,
     keptSlower: (x: string) => `${x}x slower`,
+  },
+
+  worth: {
+    block: (x: string, drafts: string) => `On this computer: ${x}x with ${drafts} a round`,
+    auto: (x: string) => `On this computer: ${x}x with automatic depth`,
+    estimate: (x: string, drafts: string) => `On this computer: about ${x}x, mostly with ${drafts} a round`,
+    off: "On this computer: fastest without speculation",
+    offEstimate: "On this computer: speculation seems not to pay, so Auto makes few drafts or none",
+    noise: "On this computer: no difference beyond the noise",
+    noGain: "On this computer: no gain beyond the noise, and some block sizes are slower",
+    stale: (line: string) => `Stale: ${line}`,
+    benchmark: (when: string, prompts: string, runs: string) => `Benchmark of ${when}, ${prompts}, ${runs} of each`,
+    replies: (when: string, replies: string) => `Estimated by Auto while chatting, up to ${when}, from ${replies}. No benchmark yet`,
+    under: (app: string, mlx: string) => `Slipstream ${app}, MLX ${mlx}`,
+    changed: (what: string) => `Changed since: ${what}. Run the benchmark again.`,
   },
 
   bench: {
