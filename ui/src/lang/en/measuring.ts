@@ -131,7 +131,7 @@ export const measuring = {
     changed: (what: string) => `Changed since: ${what}`,
     unchanged: "Nothing else is known to have changed.",
     machine: "Measured on",
-    conditions: { chip: "Chip", gpu: "Graphics", memory: "Memory", os: "System", power: "Power", thermal: "Heat", load: "Load before, after", swap: "Swap used before, after", versions: "Slipstream, MLX" },
+    conditions: { chip: "Chip", gpu: "Graphics", memory: "Memory", os: "System", power: "Power", thermal: "Heat before, after", load: "Load before, after", swap: "Swap used before, after", versions: "Slipstream, MLX" },
     unreadable: "not readable",
     copyMarkdown: "Copy as Markdown",
     copyJson: "Copy as JSON",
