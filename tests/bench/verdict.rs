@@ -129,18 +129,15 @@ async fn what_auto_worked_out_in_replies_is_an_estimate() {
         speedup,
         acceptance: vec![0.9; 4],
     };
-    for n in 0..25 {
-        let speedup = 1.3 + 0.001 * f64::from(n % 5);
-        let kept = state
-            .store
-            .add_estimate(&machine, &pair.target, pair.drafter.as_deref(), &estimate(speedup));
+    let pair_of = (pair.target.as_str(), pair.drafter.as_deref());
+    for (machine, n) in (0..25)
+        .map(|n| (machine.as_str(), n))
+        .chain([("another machine", 9000)])
+    {
+        let estimate = estimate(1.3 + 0.001 * f64::from(n % 5 + n / 1000));
+        let kept = state.store.add_estimate(machine, pair_of.0, pair_of.1, &estimate);
         kept.await.unwrap();
     }
-    state
-        .store
-        .add_estimate("another machine", &pair.target, pair.drafter.as_deref(), &estimate(9.0))
-        .await
-        .unwrap();
     let told = shelf(&state).await.measured;
     assert_eq!(told.len(), 1);
     assert_eq!(
