@@ -45,8 +45,8 @@ pub use checkpoint::{Extracted, Inspection, MtpInspection, MtpLocation, Problem,
 pub use engine::{
     Acceptance, ActivationDtype, Calibration, ControllerState, Costs, DraftKind, DrafterState, Engine, Exactness,
     FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, KvFormat, LoadRequest, Loaded,
-    MAX_BLOCK_SIZE, Margin, Measured, Message, OpVerdict, Piece, Prompt, Role, RoundStats, SamplingParams, Scored,
-    SelfCheck, Sink, Speculation, SpeculationState, SpeculationStats, ThinkingEnd, Thought, WiringTally,
+    MAX_BLOCK_SIZE, Margin, Measured, Message, OpVerdict, Piece, Prior, Prompt, Role, RoundStats, SamplingParams,
+    Scored, SelfCheck, Sink, Speculation, SpeculationState, SpeculationStats, ThinkingEnd, Thought, WiringTally,
     exactness_sentence,
 };
 pub use error::{Error, Result};
@@ -55,6 +55,12 @@ pub use error::{Error, Result};
 #[must_use]
 pub fn mlx_version() -> String {
     nn::ffi::version()
+}
+
+/// Where the arithmetic runs: `cpu`, `metal` or `cuda`.
+#[must_use]
+pub fn device() -> &'static str {
+    nn::ffi::device_name()
 }
 
 /// Sets what MLX reads from the environment, unless it is set already. The first thing a program does: it must not have

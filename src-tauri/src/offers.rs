@@ -3,7 +3,8 @@
 use crate::hub::HubConfig;
 use crate::hub::catalog::{Catalog, Entry, Part};
 use crate::ipc::{
-    CatalogPair, CatalogView, LocalModel, Machine, ModelHealth, ModelRole, Need, Shelved, Verdict, Wanted, WantedPart,
+    CatalogPair, CatalogView, LocalModel, Machine, ModelHealth, ModelRole, Need, PairVerdict, Shelved, Verdict, Wanted,
+    WantedPart,
 };
 use crate::machine::{self, Memory};
 
@@ -44,6 +45,7 @@ pub fn view(config: &HubConfig, shelf: &[Shelved], limit: Option<f64>) -> Catalo
 fn pair(entry: &Entry, machine: Memory, disk_free: Option<f64>, shelf: &[Shelved]) -> CatalogPair {
     let memory = memory(entry, machine);
     let bytes = entry.bytes().map(|bytes| bytes as f64);
+    let here = installed(entry, shelf);
     CatalogPair {
         id: entry.id.clone(),
         wanted: Wanted {
@@ -67,7 +69,8 @@ fn pair(entry: &Entry, machine: Memory, disk_free: Option<f64>, shelf: &[Shelved
         recommended: false,
         memory,
         disk: machine::fits_disk(bytes, disk_free),
-        installed: installed(entry, shelf),
+        installed: here.as_ref().map(|(model, _)| model.clone()),
+        measured: here.and_then(|(_, measured)| measured),
     }
 }
 
@@ -149,8 +152,8 @@ fn recommend(catalog: &Catalog, machine: Memory) -> Option<&Entry> {
     suggested.filter(suits).max_by_key(|e| e.target.bytes)
 }
 
-/// The pair on this machine, if both parts load.
-fn installed(entry: &Entry, shelf: &[Shelved]) -> Option<LocalModel> {
+/// The pair on this machine, if both parts load, and what was measured of it.
+fn installed(entry: &Entry, shelf: &[Shelved]) -> Option<(LocalModel, Option<PairVerdict>)> {
     let here = |repo: &str, fits: fn(ModelRole) -> bool| {
         shelf
             .iter()
@@ -163,10 +166,13 @@ fn installed(entry: &Entry, shelf: &[Shelved]) -> Option<LocalModel> {
         Some(part) => Some(here(&part.repo.to_string(), |role| role == ModelRole::Drafter)?),
         None => None,
     };
-    Some(LocalModel {
-        drafter_path: head.map(|head| head.model.path.clone()),
+    let drafter_path = head.map(|head| head.model.path.clone());
+    let measured = target.measured.iter().find(|verdict| verdict.drafter == drafter_path);
+    let model = LocalModel {
+        drafter_path: drafter_path.clone(),
         ..target.model.clone()
-    })
+    };
+    Some((model, measured.cloned()))
 }
 
 #[cfg(test)]

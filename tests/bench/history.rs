@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::{STORY, short_bench};
 
 /// The app with the built-in model loaded.
-async fn app() -> (AppState, TempDir) {
+pub(super) async fn app() -> (AppState, TempDir) {
     let dir = TempDir::new().unwrap();
     let assets = Assets::in_dir(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets"));
     let state = AppState::open_in(dir.path(), assets).await.unwrap();

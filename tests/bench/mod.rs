@@ -4,6 +4,7 @@
 //! trait `Runner`, and the test's own changes one token of what the real engine says with speculation on.
 
 mod history;
+mod verdict;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,8 +14,8 @@ use app::ipc::{Agreement, BenchReport, Call, CompareEvent, LocalModel, PromptKin
 use app::library::Assets;
 use app::turn::Stop;
 use models::{
-    Engine, Exactness, GenerateRequest, Generated, LoadRequest, Loaded, Margin, Prompt, SamplingParams, Sink,
-    Speculation,
+    Engine, Exactness, GenerateRequest, Generated, LoadRequest, Loaded, Margin, Prompt, SamplingParams, SelfCheck,
+    Sink, Speculation,
 };
 use serde_json::Value;
 use tests::{builtin, root};
@@ -81,6 +82,8 @@ struct OneTokenWrong<'a> {
     engine: &'a Engine,
     at: usize,
     id: u32,
+    /// An operation that a new self-check is to find changed.
+    other: Option<String>,
 }
 
 impl Runner for OneTokenWrong<'_> {
@@ -95,6 +98,14 @@ impl Runner for OneTokenWrong<'_> {
 
     fn margin(&self, request: GenerateRequest, before: Vec<u32>) -> models::Result<Margin> {
         self.engine.margin(request, before)
+    }
+
+    fn self_check(&self) -> models::Result<SelfCheck> {
+        let mut check = self.engine.self_check()?;
+        if let Some(op) = check.ops.iter_mut().find(|op| self.other.as_ref() == Some(&op.op)) {
+            op.rows = 1;
+        }
+        Ok(check)
     }
 
     fn spell(&self, ids: Vec<u32>) -> models::Result<String> {
@@ -189,6 +200,7 @@ fn one_wrong_token_is_caught_where_it_is() {
         engine: &pair.engine,
         at,
         id: wrong,
+        other: None,
     };
     let (_, tell) = heard();
     let done = compare(&broken, pair.subject(), &plan(story(30), 1), &Arc::default(), &tell).unwrap();
@@ -208,8 +220,27 @@ fn one_wrong_token_is_caught_where_it_is() {
     assert_eq!(first.token, plain.tokens[at]);
     assert_eq!(difference.margin, Some(first.logit - second.logit));
     assert!(difference.margin.unwrap() >= 0.0 && first.token != second.token);
-    // In exact mode no operation runs at once that must not.
+    // The self-check, run anew, finds nothing: the engine is as it was, only the test changed its words.
     assert!(difference.suspects.is_empty());
+    let used = pair.loaded.self_check.as_ref().unwrap();
+    let recheck = difference.recheck.unwrap();
+    assert_eq!(recheck.checked as usize, used.ops.len());
+    assert_eq!(
+        (recheck.block as usize, recheck.block_before as usize),
+        (used.block, used.block)
+    );
+
+    // Where it finds an operation changed, that one is named.
+    let op = &used.ops.iter().find(|op| op.is_native()).unwrap().op;
+    let broken = OneTokenWrong {
+        other: Some(op.clone()),
+        ..broken
+    };
+    let done = compare(&broken, pair.subject(), &plan(story(18), 1), &Arc::default(), &tell).unwrap();
+    let Agreement::Different { difference } = &done.agreement else {
+        panic!("{:?}", done.agreement)
+    };
+    assert_eq!(difference.suspects, [op.clone()]);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 // The same reply with speculation off and on, and a benchmark, told to the real window and the built-in model.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { QUESTION, ready, send } from "./chatting.mjs";
-import { story, until } from "./window.mjs";
+import { program, story, until } from "./window.mjs";
 
 async function ask(window, text) {
   await send(window, text);
@@ -60,7 +62,14 @@ story("a comparison is stopped, and the chat goes on", async (open) => {
   assert.match(await (await reply.$('[data-testid="message-text"]')).getText(), /Paris/);
 });
 
-story("a benchmark runs, is stopped, and tells what it measured", async (open) => {
+/** Measures the built-in pair from the command line, in the story's home. */
+function benchHere(home) {
+  const args = ["bench", "--prompts", "predictable", "--block-sizes", "3", "--repetitions", "3", "--max-tokens", "8"];
+  const ran = spawnSync(program, args, { env: { ...process.env, XDG_DATA_HOME: join(home.path, "data") }, encoding: "utf8" });
+  assert.equal(ran.status, 0, ran.stderr);
+}
+
+story("a benchmark runs, is stopped, tells what it measured, and a whole one is told where the pair is", async (open, home) => {
   const window = await open();
   await ready(window);
   await window.click("open-bench");
@@ -77,4 +86,17 @@ story("a benchmark runs, is stopped, and tells what it measured", async (open) =
   assert.match(await window.text("bench-exactness"), /identical/);
   await (await window.at("chart-speedup")).waitForExist();
   window.screenshot("benchmark");
+  await window.browser.keys("Escape");
+
+  // What was stopped is no verdict; what was measured whole is.
+  await window.click("open-models");
+  await (await window.at("model-card")).waitForExist();
+  assert.equal((await window.all("worth")).length, 0);
+  await window.browser.keys("Escape");
+  benchHere(home);
+  await window.click("open-models");
+  assert.match(await window.text("worth"), /^On this computer: /);
+  assert.equal(await (await window.at("worth")).getAttribute("data-stale"), "false");
+  assert.match(await window.text("worth-detail"), /^Benchmark of .*, 1 prompt, 3 runs of each · .*MLX /);
+  window.screenshot("verdict");
 });

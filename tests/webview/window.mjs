@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { remote } from "webdriverio";
 
 const root = resolve(import.meta.dirname, "../..");
-const program = join(resolve(root, process.env.CARGO_TARGET_DIR ?? "target"), "release", "slipstream");
+export const program = join(resolve(root, process.env.CARGO_TARGET_DIR ?? "target"), "release", "slipstream");
 const artifacts = join(root, "artifacts");
 /** Two busy cores are slow: what must come has this long. */
 const PATIENCE = 60_000;

@@ -764,7 +764,11 @@ disk: Need,
 /**
  * The pair on disk, whole.
  */
-installed: LocalModel | null, };
+installed: LocalModel | null, 
+/**
+ * What speculation was measured to be worth for it here.
+ */
+measured: PairVerdict | null, };
 
 /**
  * What can be downloaded by one click.
@@ -1064,7 +1068,11 @@ targets: Array<string>,
 /**
  * Against the machine's memory, with the best head.
  */
-memory: Need, };
+memory: Need, 
+/**
+ * What speculation was measured to be worth here, by its heads.
+ */
+measured: Array<PairVerdict>, };
 
 /**
  * A place that is looked through.
@@ -1338,7 +1346,29 @@ margin: number | null,
 /**
  * Operations that do not give a block the bits of single rows on this device and were run at once all the same.
  */
-suspects: Array<string>, };
+suspects: Array<string>, 
+/**
+ * What the self-check said when it was run anew because of this; absent in fast mode, where plain decoding does not
+ * repeat itself, and where it could not be run.
+ */
+recheck: Recheck | null, };
+
+/**
+ * A self-check that was run anew.
+ */
+export type Recheck = { 
+/**
+ * Kinds of operation that were compared.
+ */
+checked: number, 
+/**
+ * Tokens of the largest block that is exact as a whole.
+ */
+block: number, 
+/**
+ * What the load rested on.
+ */
+blockBefore: number, };
 
 /**
  * Whether both sides said the same.
@@ -1899,6 +1929,85 @@ regressions: Array<Regression>, } | { "type": "failed",
  * Why.
  */
 error: AppError, };
+
+/**
+ * What has to be the same for a measurement to hold. What cannot be read is absent.
+ */
+export type Circumstances = { 
+/**
+ * This app's version.
+ */
+appVersion: string, 
+/**
+ * MLX's.
+ */
+mlxVersion: string, 
+/**
+ * Activation type; absent where any would do.
+ */
+dtype: string | null, 
+/**
+ * What the system calls its power mode.
+ */
+powerMode: string | null, 
+/**
+ * `mains` or `battery`.
+ */
+powerSource: string | null, };
+
+/**
+ * What a verdict rests on.
+ */
+export type VerdictSource = { "kind": "benchmark", 
+/**
+ * Its prompts.
+ */
+prompts: number, 
+/**
+ * Runs of each with each way to speculate.
+ */
+repetitions: number, } | { "kind": "replies", 
+/**
+ * How many.
+ */
+replies: number, 
+/**
+ * Drafts a round that most of them found best.
+ */
+depth: number, };
+
+/**
+ * What speculation is worth for a pair on this machine.
+ */
+export type PairVerdict = { 
+/**
+ * The drafter's folder, if it is one of its own.
+ */
+drafter: string | null, 
+/**
+ * What may be said; never `unknown`.
+ */
+says: Winner, 
+/**
+ * Whether a way to speculate was slower than none, beyond the noise.
+ */
+someSlower: boolean, 
+/**
+ * By what.
+ */
+source: VerdictSource, 
+/**
+ * Unix milliseconds.
+ */
+measuredAt: number, 
+/**
+ * Under which versions and power.
+ */
+under: Circumstances, 
+/**
+ * What changed since, in words: the verdict is stale where anything did.
+ */
+changes: Array<string>, };
 
 /**
  * A comparison or benchmark in the history.

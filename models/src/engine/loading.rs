@@ -205,7 +205,9 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         memory_bytes: mlx_rs::memory::active_memory().unwrap_or_default() as u64,
         wirings: pair.wirings().iter().map(|name| (*name).to_owned()).collect(),
         auto_depth: match (pair.block_size(), &self_check) {
-            (Some(own), Some(check)) => speculating::new_controller(costs.clone(), own - 1, check.block).depth(),
+            (Some(own), Some(check)) => {
+                speculating::new_controller(costs.clone(), &request.prior, own - 1, check.block).depth()
+            }
             _ => 0,
         },
         self_check,

@@ -27,6 +27,16 @@ fn find<'m, T>(list: &'m [(String, T)], key: &str) -> Option<&'m T> {
     list.iter().find(|(k, _)| k == key).map(|(_, found)| found)
 }
 
+/// What earlier runs of a pair on this machine say of speculation: automatic depth begins there, and what it measures
+/// itself soon outweighs it. It changes time only.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Prior {
+    /// Drafts a round that were fastest, 0 where plain decoding was; `None` where no winner could be called.
+    pub depth: Option<usize>,
+    /// How often the draft at each position was right, given that those before it were; empty where it is not known.
+    pub acceptance: Vec<f64>,
+}
+
 /// Whether costs are measured at load.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Calibration {

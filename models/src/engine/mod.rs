@@ -23,7 +23,7 @@ pub use event::{
     SpeculationStats, ThinkingEnd, Thought,
 };
 pub use margin::{Margin, Scored};
-pub use measured::{Calibration, Measured};
+pub use measured::{Calibration, Measured, Prior};
 pub use request::{
     Acceptance, ActivationDtype, DraftKind, Exactness, GenerateRequest, LoadRequest, MAX_BLOCK_SIZE, Message, Prompt,
     Role, SamplingParams, Speculation,
@@ -121,6 +121,14 @@ impl Engine {
     /// [`Error::NotLoaded`], a prompt or ids that cannot be run, and what MLX says.
     pub fn margin(&self, request: GenerateRequest, before: Vec<u32>) -> Result<Margin> {
         self.ask(|reply| Command::Margin(Box::new(request), before, reply))
+    }
+
+    /// Checks the loaded target anew, as if nothing were known of it. How blocks are run stays as it was at load.
+    ///
+    /// # Errors
+    /// [`Error::NotLoaded`], and what MLX says.
+    pub fn self_check(&self) -> Result<SelfCheck> {
+        self.ask(Command::SelfCheck)
     }
 
     /// How many tokens a text has.

@@ -19,6 +19,8 @@ pub struct LoadRequest {
     pub wirings: Vec<super::WiringTally>,
     /// What was measured before on this machine, so that it need not be again.
     pub measured: super::Measured,
+    /// Where automatic depth begins, by what earlier runs of this pair showed.
+    pub prior: super::Prior,
     /// Whether costs are measured, for automatic depth.
     pub calibration: super::Calibration,
     /// How the target's keys and values are held.

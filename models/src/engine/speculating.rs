@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::loading::Model;
-use super::{Acceptance, DrafterState, Exactness, GenerateRequest, MAX_BLOCK_SIZE, SelfCheck, Speculation};
+use super::{Acceptance, DrafterState, Exactness, GenerateRequest, MAX_BLOCK_SIZE, Prior, SelfCheck, Speculation};
 use crate::generate::{Controller, ControllerState, Costs, Depth};
 use crate::nn::rows::CHECKED_ROWS;
 use crate::{Error, Result};
@@ -196,13 +196,13 @@ fn controller(model: &Model, exactness: Exactness, own: usize, exact: usize) -> 
         .get_or_insert_with(|| {
             // Fast mode's costs are others; what is known of exact mode's is nearer than nothing.
             let costs = model.loaded.costs.clone();
-            Rc::new(RefCell::new(new_controller(costs, own, exact)))
+            Rc::new(RefCell::new(new_controller(costs, &model.request.prior, own, exact)))
         })
         .clone()
 }
 
 /// A controller that has seen no round, for a head with `own` drafts by default and blocks that are exact up to `exact`.
-pub(super) fn new_controller(costs: Option<Costs>, own: usize, exact: usize) -> Controller {
+pub(super) fn new_controller(costs: Option<Costs>, prior: &Prior, own: usize, exact: usize) -> Controller {
     let most = exact.min(CHECKED_ROWS as usize).saturating_sub(1);
-    Controller::new(costs, most, own)
+    Controller::new(costs, most, own).begin(prior.depth, &prior.acceptance)
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use super::loading::{self, Model};
-use super::{GenerateRequest, Generated, LoadRequest, Loaded, Margin, Sink, margin, turn};
+use super::{GenerateRequest, Generated, LoadRequest, Loaded, Margin, SelfCheck, Sink, margin, turn};
 use crate::nn::ffi;
 use crate::{Error, Result};
 
@@ -15,6 +15,7 @@ pub(super) enum Command {
     Unload(mpsc::SyncSender<Result<()>>),
     Generate(Box<GenerateRequest>, Box<dyn Sink>, mpsc::SyncSender<Result<Generated>>),
     Margin(Box<GenerateRequest>, Vec<u32>, mpsc::SyncSender<Result<Margin>>),
+    SelfCheck(mpsc::SyncSender<Result<SelfCheck>>),
     Count(String, mpsc::SyncSender<Result<usize>>),
     Spell(Vec<u32>, mpsc::SyncSender<Result<String>>),
 }
@@ -62,6 +63,14 @@ fn run(commands: &mpsc::Receiver<Command>) {
                 let outcome = match &model {
                     None => Err(Error::NotLoaded),
                     Some(model) => guard(|| margin::margin(model, &request, &before)).flatten(),
+                };
+                recover(&mut model, &outcome);
+                let _ = reply.send(outcome);
+            }
+            Command::SelfCheck(reply) => {
+                let outcome = match &model {
+                    None => Err(Error::NotLoaded),
+                    Some(model) => guard(|| model.pair.self_check(None)).flatten().map(|(check, _)| check),
                 };
                 recover(&mut model, &outcome);
                 let _ = reply.send(outcome);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use models::{Exactness, GenerateRequest, GenerationEvent, Speculation};
+use models::{Exactness, GenerateRequest, GenerationEvent, OpVerdict, SelfCheck, Speculation};
 
 use super::run::{self, Hear, Measured, Runner, Subject, Times};
 use super::stats;
@@ -217,6 +217,7 @@ fn explain(
         true => None,
         false => runner.margin(request.clone(), before.to_vec()).ok(),
     };
+    let recheck = recheck(runner, subject, request, side, stop);
     let scored = |one: &models::Scored| -> models::Result<ScoredToken> {
         Ok(ScoredToken {
             token: one.token,
@@ -235,11 +236,54 @@ fn explain(
         first: margin.as_ref().map(|m| scored(&m.first)).transpose()?,
         second: margin.as_ref().map(|m| scored(&m.second)).transpose()?,
         margin: margin.as_ref().map(|m| f64::from(m.gap())),
-        suspects: match request.exactness {
-            Exactness::Fast => subject.in_parts(),
-            Exactness::Exact => Vec::new(),
+        suspects: match (&recheck, request.exactness) {
+            (Some(recheck), _) => recheck.ops.clone(),
+            (None, Exactness::Fast) => subject.in_parts(),
+            (None, Exactness::Exact) => Vec::new(),
         },
+        recheck: recheck.map(|recheck| recheck.told),
     })
+}
+
+/// A self-check that was run anew, against what this load rests on.
+struct Recheck {
+    /// Operations that would not be run as they are if it were loaded now.
+    ops: Vec<String>,
+    told: crate::ipc::Recheck,
+}
+
+/// Looks for the operation that made exact mode inexact. Plain steps that do not repeat themselves are no block's fault.
+fn recheck(
+    runner: &dyn Runner,
+    subject: Subject<'_>,
+    request: &GenerateRequest,
+    side: Side,
+    stop: &Stop,
+) -> Option<Recheck> {
+    let used = subject.loaded.self_check.as_ref()?;
+    if side == Side::Off || request.exactness == Exactness::Fast || stop.is_requested() {
+        return None;
+    }
+    // The difference is told even where its cause cannot be looked for.
+    let fresh = runner.self_check().ok()?;
+    Some(renewed(used, &fresh))
+}
+
+fn renewed(used: &SelfCheck, fresh: &SelfCheck) -> Recheck {
+    // Single rows are exact by themselves, and what may run more rows at once than it does is as exact.
+    let is_other = |now: &&OpVerdict| match used.ops.iter().find(|then| then.op == now.op) {
+        Some(then) if then.gathered => !now.gathered && !now.is_native(),
+        Some(then) => then.rows > now.rows,
+        None => true,
+    };
+    Recheck {
+        ops: fresh.ops.iter().filter(is_other).map(|now| now.op.clone()).collect(),
+        told: crate::ipc::Recheck {
+            checked: count(fresh.ops.len()),
+            block: count(fresh.block),
+            block_before: count(used.block),
+        },
+    }
 }
 
 fn comparison(
@@ -297,5 +341,29 @@ mod tests {
         assert_eq!(first_difference(&[1, 2, 3], &[1, 2]), Some(2), "ended early");
         assert_eq!(first_difference(&[1], &[1, 2]), Some(1), "went on");
         assert_eq!(first_difference(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_new_check_names_what_the_old_one_let_run_at_once() {
+        let op = |name: &str, rows, gathered| OpVerdict {
+            op: name.to_owned(),
+            rows,
+            gathered,
+        };
+        let check = |ops: &[OpVerdict], block| SelfCheck {
+            ops: ops.to_vec(),
+            block,
+        };
+        let used = check(&[op("a", 8, false), op("b", 1, true), op("c", 4, false)], 16);
+        assert!(renewed(&used, &used).ops.is_empty());
+        let looser = check(&[op("a", 8, false), op("b", 8, false), op("c", 8, false)], 16);
+        assert!(renewed(&used, &looser).ops.is_empty(), "as exact");
+        let fresh = check(&[op("a", 1, true), op("b", 1, false), op("c", 3, false)], 4);
+        let found = renewed(&used, &fresh);
+        assert_eq!(found.ops, ["a", "b", "c"]);
+        assert_eq!(
+            (found.told.checked, found.told.block, found.told.block_before),
+            (3, 4, 16)
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The state of the machine that a measurement was made on. What cannot be read is absent and stands in nobody's way.
 
-use crate::ipc::Conditions;
+use crate::ipc::{Circumstances, Conditions};
+use crate::power;
 
 /// The machine as it is now.
 #[must_use]
@@ -12,6 +13,25 @@ pub fn read() -> Conditions {
             .map(|n| crate::turn::count(n.get())),
         memory_bytes,
         ..system::read()
+    }
+}
+
+/// Unix milliseconds.
+#[must_use]
+pub fn now() -> f64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_millis() as f64)
+}
+
+/// Versions and power as they are now, for activations of a type.
+#[must_use]
+pub fn circumstances(dtype: Option<String>) -> Circumstances {
+    Circumstances {
+        app_version: env!("CARGO_PKG_VERSION").to_owned(),
+        mlx_version: models::mlx_version(),
+        dtype,
+        power_mode: power::mode(),
+        power_source: power::source(),
     }
 }
 

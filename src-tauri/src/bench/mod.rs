@@ -10,6 +10,7 @@ mod report;
 mod run;
 mod session;
 pub mod stats;
+mod verdict;
 
 pub use bench::{BenchPlan, TellBench, bench};
 pub use compare::{ComparePlan, Tell, compare};
@@ -18,3 +19,4 @@ pub use regression::{comparable, name, regressions};
 pub use report::{against, json, markdown, regression_line, verdict};
 pub use run::{Runner, Subject};
 pub use session::Benches;
+pub use verdict::{Estimate, Now, PairHistory, judge};

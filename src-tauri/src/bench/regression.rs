@@ -1,6 +1,6 @@
 //! What became worse between two benchmarks of the same pair on the same machine.
 
-use crate::ipc::{Arm, BenchReport, Call, Regression, SpeculationChoice};
+use crate::ipc::{Arm, BenchReport, Call, Circumstances, Regression, SpeculationChoice};
 
 use super::stats;
 
@@ -86,31 +86,45 @@ fn of_arm(then: &Arm, now: &Arm, changes: &[String]) -> Vec<Regression> {
     found
 }
 
+/// What differs of versions, precision and power. A precision that is not known is no other.
+pub(super) fn changed(was: &Circumstances, is: &Circumstances) -> Vec<String> {
+    let mut changes = Changes::default();
+    changes.note("app", &was.app_version, &is.app_version);
+    changes.note("MLX", &was.mlx_version, &is.mlx_version);
+    if let (Some(was), Some(is)) = (&was.dtype, &is.dtype) {
+        changes.note("precision", was, is);
+    }
+    changes.note("power mode", known(&was.power_mode), known(&is.power_mode));
+    changes.note("power", known(&was.power_source), known(&is.power_source));
+    changes.0
+}
+
+#[derive(Default)]
+struct Changes(Vec<String>);
+
+impl Changes {
+    fn note(&mut self, what: &str, was: &str, is: &str) {
+        if was != is {
+            self.0.push(format!("{what} {was} → {is}"));
+        }
+    }
+}
+
+fn known(value: &Option<String>) -> &str {
+    value.as_deref().unwrap_or("unknown")
+}
+
 /// What differs between the two besides the numbers.
 fn changes(before: &BenchReport, after: &BenchReport) -> Vec<String> {
     let (was, is) = (&before.setup, &after.setup);
-    let mut changes = Vec::new();
-    let mut note = |what: &str, was: &str, is: &str| {
-        if was != is {
-            changes.push(format!("{what} {was} → {is}"));
-        }
-    };
-    note("app", &was.app_version, &is.app_version);
-    note("MLX", &was.mlx_version, &is.mlx_version);
-    note("precision", &was.dtype, &is.dtype);
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
-    note("system", &text(&was.before.os), &text(&is.before.os));
-    note(
-        "power mode",
-        &text(&was.before.power_mode),
-        &text(&is.before.power_mode),
-    );
-    note("power", &text(&was.before.power_source), &text(&is.before.power_source));
+    let mut noted = Changes(changed(&was.into(), &is.into()));
+    noted.note("system", known(&was.before.os), known(&is.before.os));
     let packed = |key: &str| {
         let part = key.split(", ").find(|part| part.starts_with("keys and values in"));
         part.unwrap_or("keys and values as they are").to_owned()
     };
-    note("cache", &packed(&was.check_key), &packed(&is.check_key));
+    noted.note("cache", &packed(&was.check_key), &packed(&is.check_key));
+    let mut changes = noted.0;
     let fingerprint = |key: &str| key.rsplit(", ").next().unwrap_or_default().to_owned();
     if fingerprint(&was.check_key) != fingerprint(&is.check_key) {
         changes.push("the model's files".to_owned());

@@ -9,10 +9,14 @@ use serde_json::{Map, Value};
 use super::regression::name;
 use crate::ipc::{Arm, BenchReport, Call, Conditions, Ratio, Regression, SpeculationChoice, Spread, Winner};
 
-/// The report for programs. Names are written as on the command line: in snake case.
+/// The report for programs. Names are written as on the command line: in snake case. Of folders only the last name is told.
 #[must_use]
 pub fn json(report: &BenchReport) -> Value {
-    snake_keys(serde_json::json!(report))
+    let mut shown = report.clone();
+    for path in std::iter::once(&mut shown.setup.target).chain(&mut shown.setup.drafter) {
+        *path = file_name(path).to_owned();
+    }
+    snake_keys(serde_json::json!(shown))
 }
 
 fn snake_keys(value: Value) -> Value {

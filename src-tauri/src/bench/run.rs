@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use models::{
-    Acceptance, Engine, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Loaded, Margin, Sink,
-    Speculation,
+    Acceptance, Engine, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Loaded, Margin,
+    SelfCheck, Sink, Speculation,
 };
 
 use super::conditions;
@@ -20,6 +20,8 @@ pub trait Runner {
     fn generate(&self, request: GenerateRequest, sink: Box<dyn Sink>) -> models::Result<Generated>;
     /// As [`Engine::margin`].
     fn margin(&self, request: GenerateRequest, before: Vec<u32>) -> models::Result<Margin>;
+    /// As [`Engine::self_check`].
+    fn self_check(&self) -> models::Result<SelfCheck>;
     /// As [`Engine::spell`].
     fn spell(&self, ids: Vec<u32>) -> models::Result<String>;
 }
@@ -31,6 +33,10 @@ impl Runner for Engine {
 
     fn margin(&self, request: GenerateRequest, before: Vec<u32>) -> models::Result<Margin> {
         Engine::margin(self, request, before)
+    }
+
+    fn self_check(&self) -> models::Result<SelfCheck> {
+        Engine::self_check(self)
     }
 
     fn spell(&self, ids: Vec<u32>) -> models::Result<String> {
@@ -52,7 +58,7 @@ impl Subject<'_> {
     pub(super) fn setup(&self, exactness: Exactness) -> Setup {
         let loaded = self.loaded;
         Setup {
-            started_at: now(),
+            started_at: conditions::now(),
             app_version: env!("CARGO_PKG_VERSION").to_owned(),
             mlx_version: models::mlx_version(),
             model: self.model.name.clone(),
@@ -78,11 +84,6 @@ impl Subject<'_> {
 /// Notes the machine's state after the last run.
 pub(super) fn finish(setup: &mut Setup) {
     setup.after = conditions::read();
-}
-
-fn now() -> f64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0.0, |since| since.as_millis() as f64)
 }
 
 /// One round, as it was seen to come.

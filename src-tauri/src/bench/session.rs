@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::{BenchPlan, ComparePlan, Subject, bench, compare, markdown, prompts, regressions};
 use crate::error::Error;
 use crate::ipc::{
-    AppError, BenchEvent, BenchReport, BenchRequest, BenchTexts, CompareEvent, CompareRequest, Comparison,
+    Agreement, AppError, BenchEvent, BenchReport, BenchRequest, BenchTexts, CompareEvent, CompareRequest, Comparison,
     Measurements, Message, OpenBench, Regression, Role, SpeculationChoice, TurnOptions,
 };
 use crate::library::{Library, Ready};
@@ -101,6 +101,14 @@ impl Benches {
             listener(event);
         }
         let comparison = self.ended(running.await)?;
+        if let Agreement::Different { difference } = &comparison.agreement
+            && difference
+                .recheck
+                .is_some_and(|found| found.block < found.block_before || !difference.suspects.is_empty())
+        {
+            // The next load checks anew and runs in parts what it must. Without it, that is left to an update.
+            let _ = self.store.forget_self_check(&comparison.setup.check_key).await;
+        }
         // What cannot be stored can still be shown.
         let id = match comparison.runs.is_empty() {
             true => None,

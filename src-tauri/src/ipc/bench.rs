@@ -186,6 +186,62 @@ pub enum BenchEvent {
     },
 }
 
+/// What has to be the same for a measurement to hold. What cannot be read is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Circumstances {
+    /// This app's version.
+    pub app_version: String,
+    /// MLX's.
+    pub mlx_version: String,
+    /// Activation type; absent where any would do.
+    pub dtype: Option<String>,
+    /// What the system calls its power mode.
+    pub power_mode: Option<String>,
+    /// `mains` or `battery`.
+    pub power_source: Option<String>,
+}
+
+/// What a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum VerdictSource {
+    /// A whole benchmark.
+    Benchmark {
+        /// Its prompts.
+        prompts: u32,
+        /// Runs of each with each way to speculate.
+        repetitions: u32,
+    },
+    /// No benchmark: what automatic depth worked out in replies. An estimate.
+    Replies {
+        /// How many.
+        replies: u32,
+        /// Drafts a round that most of them found best.
+        depth: u32,
+    },
+}
+
+/// What speculation is worth for a pair on this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PairVerdict {
+    /// The drafter's folder, if it is one of its own.
+    pub drafter: Option<String>,
+    /// What may be said; never `unknown`.
+    pub says: Winner,
+    /// Whether a way to speculate was slower than none, beyond the noise.
+    pub some_slower: bool,
+    /// By what.
+    pub source: VerdictSource,
+    /// Unix milliseconds.
+    pub measured_at: f64,
+    /// Under which versions and power.
+    pub under: Circumstances,
+    /// What changed since, in words: the verdict is stale where anything did.
+    pub changes: Vec<String>,
+}
+
 /// A comparison or benchmark in the history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]

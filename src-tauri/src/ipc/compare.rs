@@ -148,6 +148,22 @@ pub struct Difference {
     pub margin: Option<f64>,
     /// Operations that do not give a block the bits of single rows on this device and were run at once all the same.
     pub suspects: Vec<String>,
+    /// What the self-check said when it was run anew because of this; absent in fast mode, where plain decoding does not
+    /// repeat itself, and where it could not be run.
+    #[serde(default)]
+    pub recheck: Option<Recheck>,
+}
+
+/// A self-check that was run anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Recheck {
+    /// Kinds of operation that were compared.
+    pub checked: u32,
+    /// Tokens of the largest block that is exact as a whole.
+    pub block: u32,
+    /// What the load rested on.
+    pub block_before: u32,
 }
 
 /// Whether both sides said the same.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{AppError, LocalModel};
+use super::{AppError, LocalModel, PairVerdict};
 
 /// Whether something of this size fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -104,6 +104,8 @@ pub struct CatalogPair {
     pub disk: Need,
     /// The pair on disk, whole.
     pub installed: Option<LocalModel>,
+    /// What speculation was measured to be worth for it here.
+    pub measured: Option<PairVerdict>,
 }
 
 /// What can be downloaded by one click.
@@ -373,6 +375,8 @@ pub struct Shelved {
     pub targets: Vec<String>,
     /// Against the machine's memory, with the best head.
     pub memory: Need,
+    /// What speculation was measured to be worth here, by its heads.
+    pub measured: Vec<PairVerdict>,
 }
 
 /// A place that is looked through.

@@ -36,6 +36,16 @@ pub(super) fn size(dir: &Path) -> u64 {
     Footprint::default().add(dir)
 }
 
+/// When a file of a checkpoint's folder was written or put there last, in Unix milliseconds.
+pub(super) fn changed_at(dir: &Path) -> f64 {
+    let inside = dir.join("mtp");
+    let files = entries(dir).chain(entries(&inside));
+    let seconds = files
+        .filter_map(|path| path.metadata().ok())
+        .map(|meta| meta.mtime().max(meta.ctime()));
+    seconds.max().unwrap_or_default() as f64 * 1e3
+}
+
 /// A mark that changes when files of a checkpoint's folder do.
 pub(super) fn fingerprint(dir: &Path) -> Vec<(String, u64, i64, i64)> {
     let mut files: Vec<_> = entries(dir)

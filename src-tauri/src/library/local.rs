@@ -116,9 +116,10 @@ fn around_the_program() -> Vec<PathBuf> {
     };
     let near = program.parent().into_iter().flat_map(|dir| {
         [
-            dir.join("../Resources"),
-            dir.join("../lib/Slipstream"),
-            dir.join("../lib/slipstream"),
+            // Spelled as the window's own way to them: what is kept of a model is found by its path.
+            dir.with_file_name("Resources"),
+            dir.with_file_name("lib").join("Slipstream"),
+            dir.with_file_name("lib").join("slipstream"),
         ]
     });
     near.chain(program.ancestors().skip(1).take(4).map(Path::to_owned))

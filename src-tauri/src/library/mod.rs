@@ -4,6 +4,7 @@ mod delete;
 mod find;
 mod footprint;
 mod local;
+mod measured;
 mod pairs;
 mod places;
 mod shelf;
@@ -12,7 +13,7 @@ mod status;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use models::{Calibration, Engine, KvFormat, LoadRequest, Loaded};
+use models::{Calibration, Engine, KvFormat, LoadRequest, Loaded, Prior};
 use tokio::sync::{Mutex, watch};
 
 use crate::error::Error;
@@ -24,6 +25,7 @@ pub use find::Place;
 pub use local::{Assets, BUILTIN};
 pub use places::Places;
 
+use measured::Here;
 use shelf::Shelf;
 
 /// The models on this machine and the one in the engine; clones share it.
@@ -52,6 +54,8 @@ pub struct Ready {
     pub mismatch: Option<AppError>,
     /// How it holds keys and values.
     pub kv: KvChoice,
+    /// The machine, as measurements know it.
+    pub machine: String,
 }
 
 #[derive(Debug, Clone)]
@@ -158,11 +162,17 @@ impl Library {
         let places = self.all_places().await?;
         let remembered = self.store.remembered_models().await?;
         let limit = self.store.settings().await?.memory_limit();
+        let here = tokio::task::spawn_blocking(Here::read).await?;
+        // What was measured is told besides.
+        let pairs = self.store.measured_pairs(&here.machine, None).await.unwrap_or_default();
         let library = self.clone();
         Ok(tokio::task::spawn_blocking(move || {
             let mut view = library.shelf.view(&places, &remembered, &library.catalogue, limit);
             if let Ok(builtin) = library.assets.describe(BUILTIN, None) {
                 view.models.insert(0, library.shelf.builtin(builtin, limit));
+            }
+            for model in &mut view.models {
+                model.measured = here.verdicts(model, &pairs);
             }
             view
         })
@@ -279,11 +289,13 @@ impl Library {
         let known = self.store.wirings(&model.path, model.drafter_path.as_deref()).await;
         // Nor are settings that cannot be read.
         let settings = self.store.settings().await.unwrap_or_default();
+        let here = tokio::task::spawn_blocking(Here::read).await.unwrap_or_default();
         let request = LoadRequest {
             target: PathBuf::from(&model.path),
             drafter: model.drafter_path.as_ref().map(PathBuf::from),
             wirings: known.unwrap_or_default(),
             measured: self.store.measured().await.unwrap_or_default(),
+            prior: here.prior(&self.store, &model).await,
             calibration: Calibration::On {
                 conditions: tokio::task::spawn_blocking(power_mode).await.unwrap_or_default(),
             },
@@ -302,6 +314,8 @@ impl Library {
                 mismatch = Some(AppError::from(Error::Engine(error)));
                 let alone = LoadRequest {
                     drafter: None,
+                    // It was measured with the other one.
+                    prior: Prior::default(),
                     ..request
                 };
                 self.load_held(alone).await
@@ -317,6 +331,7 @@ impl Library {
                     loaded,
                     mismatch,
                     kv: if is_packed { settings.kv } else { KvChoice::Plain },
+                    machine: here.machine,
                 };
                 self.state.send_replace(State::Ready(Arc::new(ready)));
                 Ok(())

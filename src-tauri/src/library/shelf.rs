@@ -346,6 +346,7 @@ fn shelved(found: &Found, verdict: &Verdict, around: &Around<'_>) -> Shelved {
         quantization: verdict.quantization.clone(),
         drafters,
         targets,
+        measured: Vec::new(),
     }
 }
 

@@ -26,6 +26,7 @@ fn described(ready: &Ready) -> ModelStatus {
         loaded,
         mismatch,
         kv,
+        ..
     } = ready;
     let (speculating, speculation_note, block_size) = match (&loaded.drafter, mismatch) {
         (DrafterState::Ready { source, block_size }, None) => (Speculating::Ready, source.clone(), *block_size),

@@ -2,26 +2,41 @@ use serde::{Serialize, de::DeserializeOwned};
 use sqlx::{Row, sqlite::SqliteRow};
 
 use super::{Error, Result, Store, chats, id, messages::json, now};
-use crate::bench::{comparable, conditions::machine_key};
+use crate::bench::{Estimate, PairHistory, comparable, conditions::machine_key};
 use crate::ipc::{Agreement, Arm, BenchReport, Call, Comparison, Measurement, Setup, SpeculationChoice, Winner};
 
 /// Longer lists are for nobody's eyes.
 const LISTED: i64 = 200;
+/// The last ones of a pair that are looked through: older ones say nothing of the machine as it is.
+const RECENT: i64 = 20;
 
-/// The two kinds of measurements, by their tables.
+/// What was measured.
 #[derive(Clone, Copy)]
-enum Table {
-    Comparisons,
-    Benches,
+enum Kind {
+    Comparison,
+    Benchmark,
+    /// One reply with automatic depth.
+    Reply,
 }
 
-impl Table {
+impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Table::Comparisons => "comparisons",
-            Table::Benches => "benches",
+            Kind::Comparison => "comparison",
+            Kind::Benchmark => "benchmark",
+            Kind::Reply => "reply",
         }
     }
+}
+
+/// What a measurement is found by.
+struct Label<'a> {
+    machine: &'a str,
+    target: &'a str,
+    drafter: Option<&'a str>,
+    model: &'a str,
+    app_version: &'a str,
+    mlx_version: &'a str,
 }
 
 impl Store {
@@ -35,7 +50,7 @@ impl Store {
         let told = comparison.speedup.as_ref();
         let speedup = told.filter(|ratio| matches!(ratio.call, Call::Higher | Call::Lower));
         let speedup = speedup.map(|ratio| ratio.value);
-        self.keep(Table::Comparisons, &comparison.setup, identical, speedup, comparison)
+        self.keep_run(Kind::Comparison, &comparison.setup, identical, speedup, comparison)
             .await
     }
 
@@ -49,41 +64,75 @@ impl Store {
             Winner::Fastest { ratio, .. } => Some(ratio.value),
             Winner::Off | Winner::Noise | Winner::Unknown => None,
         };
-        self.keep(Table::Benches, &report.setup, identical, speedup, report)
+        self.keep_run(Kind::Benchmark, &report.setup, identical, speedup, report)
             .await
+    }
+
+    /// Keeps what automatic depth found out in a reply of a pair, and forgets what it did long ago.
+    pub async fn add_estimate(
+        &self,
+        machine: &str,
+        target: &str,
+        drafter: Option<&str>,
+        estimate: &Estimate,
+    ) -> Result<()> {
+        let label = Label {
+            machine,
+            target,
+            drafter,
+            model: "",
+            app_version: &estimate.under.app_version,
+            mlx_version: &estimate.under.mlx_version,
+        };
+        self.keep(Kind::Reply, &label, None, None, estimate).await?;
+        sqlx::query(
+            "DELETE FROM measurements WHERE kind = ?1 AND machine = ?2 AND target = ?3 AND drafter = ?4 AND id NOT IN \
+             (SELECT id FROM measurements WHERE kind = ?1 AND machine = ?2 AND target = ?3 AND drafter = ?4 \
+             ORDER BY id DESC LIMIT ?5)",
+        )
+        .bind(Kind::Reply.name())
+        .bind(machine)
+        .bind(target)
+        .bind(drafter.unwrap_or_default())
+        .bind(RECENT)
+        .execute(&self.pool)
+        .await?;
+        Ok(())
     }
 
     /// Kept comparisons, the newest first.
     pub async fn comparisons(&self) -> Result<Vec<Measurement>> {
-        self.kept(Table::Comparisons).await
+        self.kept(Kind::Comparison).await
     }
 
     /// Kept benchmarks, the newest first.
     pub async fn benches(&self) -> Result<Vec<Measurement>> {
-        self.kept(Table::Benches).await
+        self.kept(Kind::Benchmark).await
     }
 
     /// A kept comparison.
     pub async fn comparison(&self, id: i32) -> Result<Comparison> {
-        self.result(Table::Comparisons, id).await
+        self.result(Kind::Comparison, id).await
     }
 
     /// A kept benchmark.
     pub async fn bench(&self, id: i32) -> Result<BenchReport> {
-        self.result(Table::Benches, id).await
+        self.result(Kind::Benchmark, id).await
     }
 
     /// The last whole benchmark of the same pair on the same machine, before the kept one with this id.
     pub async fn bench_before(&self, report: &BenchReport, before: Option<i32>) -> Result<Option<BenchReport>> {
         let setup = &report.setup;
         let rows: Vec<String> = sqlx::query_scalar(
-            "SELECT result FROM benches WHERE machine = ? AND target = ? AND drafter = ? AND id < ? \
-             ORDER BY id DESC LIMIT 20",
+            "SELECT result FROM measurements WHERE machine = ? AND kind = ? AND target = ? AND drafter = ? AND id < ? \
+             ORDER BY id DESC LIMIT ?",
         )
         .bind(machine_key(&setup.before, &setup.device))
+        .bind(Kind::Benchmark.name())
         .bind(&setup.target)
         .bind(setup.drafter.as_deref().unwrap_or_default())
         .bind(before.unwrap_or(i32::MAX))
+        .bind(RECENT)
         .fetch_all(&self.pool)
         .await?;
         // One that an older version wrote in another form says nothing here, nor does one that was stopped.
@@ -91,52 +140,112 @@ impl Store {
         Ok(known.into_iter().find(|earlier| comparable(earlier, report)))
     }
 
-    async fn keep(
+    /// What was measured on a machine of each pair, or of one target.
+    pub async fn measured_pairs(&self, machine: &str, target: Option<&str>) -> Result<Vec<PairHistory>> {
+        let rows: Vec<(String, String, String, String)> = sqlx::query_as(
+            "SELECT kind, target, drafter, result FROM (SELECT *, row_number() OVER \
+             (PARTITION BY kind, target, drafter ORDER BY id DESC) AS place FROM measurements \
+             WHERE machine = ?1 AND kind <> ?2 AND (?3 IS NULL OR target = ?3)) WHERE place <= ?4 ORDER BY id DESC",
+        )
+        .bind(machine)
+        .bind(Kind::Comparison.name())
+        .bind(target)
+        .bind(RECENT)
+        .fetch_all(&self.pool)
+        .await?;
+        let mut pairs: Vec<PairHistory> = Vec::new();
+        for (kind, target, drafter, result) in rows {
+            let drafter = Some(drafter).filter(|path| !path.is_empty());
+            let place = match pairs.iter().position(|p| p.target == target && p.drafter == drafter) {
+                Some(place) => place,
+                None => {
+                    pairs.push(PairHistory {
+                        target,
+                        drafter,
+                        ..PairHistory::default()
+                    });
+                    pairs.len() - 1
+                }
+            };
+            let Some(pair) = pairs.get_mut(place) else { continue };
+            // What an older version wrote in another form says nothing here.
+            if kind == Kind::Benchmark.name() {
+                pair.benches.extend(json(&result));
+            } else {
+                pair.replies.extend(json(&result));
+            }
+        }
+        Ok(pairs)
+    }
+
+    async fn keep_run(
         &self,
-        table: Table,
+        kind: Kind,
         setup: &Setup,
         identical: Option<bool>,
         speedup: Option<f64>,
         result: &impl Serialize,
     ) -> Result<i32> {
-        let query = sqlx::AssertSqlSafe(format!(
-            "INSERT INTO {} (created_at, machine, target, drafter, model, app_version, mlx_version, identical, speedup, \
-             result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            table.name()
-        ));
-        let done = sqlx::query(query)
-            .bind(now())
-            .bind(machine_key(&setup.before, &setup.device))
-            .bind(&setup.target)
-            .bind(setup.drafter.as_deref().unwrap_or_default())
-            .bind(&setup.model)
-            .bind(&setup.app_version)
-            .bind(&setup.mlx_version)
-            .bind(identical)
-            .bind(speedup)
-            .bind(serde_json::json!(result).to_string())
-            .execute(&self.pool)
-            .await?;
+        let machine = machine_key(&setup.before, &setup.device);
+        let label = Label {
+            machine: &machine,
+            target: &setup.target,
+            drafter: setup.drafter.as_deref(),
+            model: &setup.model,
+            app_version: &setup.app_version,
+            mlx_version: &setup.mlx_version,
+        };
+        self.keep(kind, &label, identical, speedup, result).await
+    }
+
+    async fn keep(
+        &self,
+        kind: Kind,
+        label: &Label<'_>,
+        identical: Option<bool>,
+        speedup: Option<f64>,
+        result: &impl Serialize,
+    ) -> Result<i32> {
+        let done = sqlx::query(
+            "INSERT INTO measurements (kind, created_at, machine, target, drafter, model, app_version, mlx_version, \
+             identical, speedup, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .bind(kind.name())
+        .bind(now())
+        .bind(label.machine)
+        .bind(label.target)
+        .bind(label.drafter.unwrap_or_default())
+        .bind(label.model)
+        .bind(label.app_version)
+        .bind(label.mlx_version)
+        .bind(identical)
+        .bind(speedup)
+        .bind(serde_json::json!(result).to_string())
+        .execute(&self.pool)
+        .await?;
         id(done.last_insert_rowid())
     }
 
-    async fn kept(&self, table: Table) -> Result<Vec<Measurement>> {
-        let query = sqlx::AssertSqlSafe(format!(
-            "SELECT id, created_at, model, app_version, mlx_version, identical, speedup FROM {} ORDER BY id DESC LIMIT ?",
-            table.name()
-        ));
-        sqlx::query(query)
-            .bind(LISTED)
-            .fetch_all(&self.pool)
-            .await?
-            .iter()
-            .map(measurement)
-            .collect()
+    async fn kept(&self, kind: Kind) -> Result<Vec<Measurement>> {
+        sqlx::query(
+            "SELECT id, created_at, model, app_version, mlx_version, identical, speedup FROM measurements \
+             WHERE kind = ? ORDER BY id DESC LIMIT ?",
+        )
+        .bind(kind.name())
+        .bind(LISTED)
+        .fetch_all(&self.pool)
+        .await?
+        .iter()
+        .map(measurement)
+        .collect()
     }
 
-    async fn result<T: DeserializeOwned>(&self, table: Table, id: i32) -> Result<T> {
-        let query = sqlx::AssertSqlSafe(format!("SELECT result FROM {} WHERE id = ?", table.name()));
-        let text: Option<String> = sqlx::query_scalar(query).bind(id).fetch_optional(&self.pool).await?;
+    async fn result<T: DeserializeOwned>(&self, kind: Kind, id: i32) -> Result<T> {
+        let text: Option<String> = sqlx::query_scalar("SELECT result FROM measurements WHERE kind = ? AND id = ?")
+            .bind(kind.name())
+            .bind(id)
+            .fetch_optional(&self.pool)
+            .await?;
         json(&text.ok_or(Error::NoMeasurement(id))?)
     }
 }

@@ -26,6 +26,15 @@ impl Store {
         Ok(())
     }
 
+    /// Forgets a self-check that does not hold any more: the next load measures it anew.
+    pub async fn forget_self_check(&self, key: &str) -> Result<()> {
+        sqlx::query("DELETE FROM measured WHERE kind = 'self_check' AND key = ?")
+            .bind(key)
+            .execute(&self.pool)
+            .await?;
+        Ok(())
+    }
+
     async fn measured_of<T: DeserializeOwned>(&self, kind: &str) -> Result<Vec<(String, T)>> {
         let rows: Vec<(String, String)> = sqlx::query_as("SELECT key, value FROM measured WHERE kind = ?")
             .bind(kind)

@@ -11,9 +11,10 @@ mod tokens;
 
 use std::sync::Arc;
 
-use models::{DrafterState, Engine, Error as EngineError, FinishReason, Generated};
+use models::{DrafterState, Engine, Error as EngineError, FinishReason, Generated, SpeculationState};
 use tokio::sync::mpsc;
 
+use crate::bench::{Estimate, conditions};
 use crate::error::Error;
 use crate::ipc::{AppError, ChatConfig, ChatSummary, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
 use crate::library::{Library, Ready};
@@ -283,6 +284,7 @@ impl Turns {
         let ending = match generation.await {
             Ok(Ok(generated)) => {
                 let status = status_of(&generated);
+                self.keep_estimate(ready, &generated).await;
                 relay.complete(generated);
                 let ending = relay.ending(status, None);
                 // Block sizes do not compare.
@@ -321,6 +323,29 @@ impl Turns {
             let _ = self.store.describe_turn(begun.assistant.id, &made.after(thought)).await;
         }
         ending
+    }
+}
+
+impl Turns {
+    /// Keeps what automatic depth worked out in a reply; without it the next one works it out again.
+    async fn keep_estimate(&self, ready: &Arc<Ready>, generated: &Generated) {
+        // A head that took another one's place is no part of the pair.
+        if ready.mismatch.is_some() || !matches!(generated.stats.speculation.state, SpeculationState::Auto(_)) {
+            return;
+        }
+        let dtype = Some(ready.loaded.dtype.to_owned());
+        let Ok(under) = tokio::task::spawn_blocking(|| conditions::circumstances(dtype)).await else {
+            return;
+        };
+        let Some(estimate) = Estimate::of(&generated.stats, conditions::now(), under) else {
+            return;
+        };
+        let LocalModel { path, drafter_path, .. } = &ready.model;
+        // The reply counts more than what it taught about the pair.
+        let _ = self
+            .store
+            .add_estimate(&ready.machine, path, drafter_path.as_deref(), &estimate)
+            .await;
     }
 }
 

@@ -3,6 +3,7 @@
 import type { Channel } from "@tauri-apps/api/core";
 import type { AppError, CatalogPair, CatalogView, Download, DownloadPlan, LocalModel, Need, Shelved, ShelfView, TokenView, Wanted } from "../bindings";
 import { part } from "../state/downloads";
+import { pairVerdict } from "../state/samples";
 
 const scene = new URLSearchParams(location.search).get("scene") ?? "";
 const TOTAL = 36e9;
@@ -13,7 +14,7 @@ const disk = (bytes: number): Need => ({ bytes, free: FREE, total: null, limit: 
 
 function pair(id: string, name: string, repos: string[], gb: number, patch: Partial<CatalogPair> = {}): CatalogPair {
   const wanted: Wanted = { name, parts: repos.map((repo) => part(repo)) };
-  return { id, wanted, note: null, quantization: "4-bit", licence: "Apache-2.0", downloadBytes: gb * 1e9, verified: true, recommended: false, memory: memory(gb * 1.15e9), disk: disk(gb * 1e9), installed: null, ...patch };
+  return { id, wanted, note: null, quantization: "4-bit", licence: "Apache-2.0", downloadBytes: gb * 1e9, verified: true, recommended: false, memory: memory(gb * 1.15e9), disk: disk(gb * 1e9), installed: null, measured: null, ...patch };
 }
 
 export const catalog: CatalogView = {
@@ -29,7 +30,7 @@ export const catalog: CatalogView = {
 const local = (name: string, gb: number, drafterPath: string | null = null): LocalModel => ({ id: `/hub/${name}`, name, path: `/hub/${name}`, drafterPath, note: null, bytes: gb * 1e9 });
 const entry = (model: LocalModel, patch: Partial<Shelved> = {}): Shelved => ({
   model, role: "target", place: "cache", health: "whole", problems: [], warnings: [], repo: model.name, commit: "0e7ffd5c629ef7719d4cbc04069232580bfa9d9c",
-  family: "qwen3_5", quantization: "affine 4-bit, groups of 64", drafters: [], targets: [], memory: memory(model.bytes * 1.125 + 2e9), ...patch,
+  family: "qwen3_5", quantization: "affine 4-bit, groups of 64", drafters: [], targets: [], memory: memory(model.bytes * 1.125 + 2e9), measured: [], ...patch,
 });
 const problem = (message: string, hint: string): AppError => ({ kind: "shard_missing", message, hint });
 
@@ -40,7 +41,7 @@ export function shelf(builtin: LocalModel): ShelfView {
   return {
     models: [
       first,
-      entry(local("mlx-community/Qwen3.5-4B-4bit", 2.9, head.path), { drafters: [head] }),
+      entry(local("mlx-community/Qwen3.5-4B-4bit", 2.9, head.path), { drafters: [head], measured: [pairVerdict({ drafter: head.path, measuredAt: Date.now() - 8e7 })] }),
       entry(local("Youssofal/Qwen3.5-9B-MTPLX-Optimized-Speed", 8.1), { role: "both", place: "folder" }),
       entry(local("mlx-community/Qwen3.8-27B-4bit", 9.2), { health: "incomplete", role: "unknown", problems: [problem("`model-00002-of-00003.safetensors` and 1 more are not here", "download it again: only what is missing is fetched")] }),
       entry(head, { role: "drafter", targets: ["mlx-community/Qwen3.5-4B-4bit"] }),

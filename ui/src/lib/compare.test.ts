@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Difference, Ratio } from "../bindings";
 import { comparison, figures, run, spread } from "../state/samples";
-import { exactnessOf, kept, range, ratioOf, verdict, winner } from "./compare";
+import { causeOf, exactnessOf, kept, range, ratioOf, verdict, winner } from "./compare";
 
 const ratio = (call: Ratio["call"], value = 1.62): Ratio => ({ value, low: value - 0.05, high: value + 0.05, call });
 
@@ -17,6 +17,7 @@ const difference: Difference = {
   second: null,
   margin: null,
   suspects: [],
+  recheck: null,
 };
 
 describe("a verdict", () => {
@@ -49,6 +50,24 @@ describe("a verdict", () => {
 
   it("says nothing of what was stopped", () => {
     expect(verdict(comparison({ agreement: { verdict: "unknown" } }))).toEqual({ line: "Stopped before both sides had run.", tone: "plain" });
+  });
+});
+
+describe("the cause of a difference", () => {
+  const recheck = { checked: 14, block: 16, blockBefore: 16 };
+
+  it("is named where the check finds it anew", () => {
+    const found = causeOf({ ...difference, suspects: ["product a", "product b"], recheck: { ...recheck, block: 4 } }, "exact");
+    expect(found).toMatch(/run again: .*product a; product b\. Load the model again/);
+    expect(causeOf({ ...difference, recheck: { ...recheck, block: 4 } }, "exact")).toMatch(/blocks above 4 tokens .* 16 tokens held/);
+    expect(causeOf({ ...difference, suspects: ["product a"] }, "fast")).toMatch(/^Run at once in fast mode .*product a$/);
+  });
+
+  it("is said not to be known where it is not", () => {
+    expect(causeOf({ ...difference, recheck }, "exact")).toMatch(/none of 14 kinds of operation differs.*not known/);
+    expect(causeOf(difference, "exact")).toMatch(/not run again/);
+    expect(causeOf(difference, "fast")).toBeNull();
+    expect(causeOf({ ...difference, side: "off" }, "exact")).toMatch(/plain steps alone/);
   });
 });
 

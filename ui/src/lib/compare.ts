@@ -1,6 +1,6 @@
 //! What measurements say, in words. A winner is named only where the app called one.
 
-import type { Comparison, Measurement, Ratio, Run, SpeculationChoice, Spread, Winner } from "../bindings";
+import type { Comparison, Difference, Measurement, Ratio, Run, SpeculationChoice, Spread, Winner } from "../bindings";
 import { count, decimals, plural } from "./format";
 import { strings } from "./strings";
 
@@ -16,6 +16,20 @@ export function verdict({ agreement, on, speedup }: Comparison): { line: string;
   if (agreement.verdict === "identical") return { line: `${strings.compare.identical(plural(agreement.tokens, strings.counted.tokens))} ${speed}`, tone: "good" };
   const { side, position } = agreement.difference;
   return { line: `${side === "off" ? strings.compare.unsteady(count(position + 1)) : strings.compare.different(count(position + 1))} ${speed}`, tone: "bad" };
+}
+
+/** Which operation made the difference, or how far it was looked for; nothing to say in fast mode where none is known. */
+export function causeOf({ side, suspects, recheck }: Difference, exactness: string): string | null {
+  const c = strings.compare.cause;
+  if (side === "off") return c.plain;
+  const ops = suspects.join("; ");
+  if (exactness === "fast") return ops === "" ? null : strings.compare.suspects(ops);
+  if (!recheck) return c.notChecked;
+  if (ops !== "") return c.found(ops);
+  const tokens = (n: number): string => plural(n, strings.counted.tokens);
+  return recheck.block < recheck.blockBefore
+    ? c.whole(tokens(recheck.block), tokens(recheck.blockBefore))
+    : c.none(plural(recheck.checked, strings.counted.operations));
 }
 
 function speedOf(ratio: Ratio | null): string {

@@ -5,7 +5,7 @@ import { offerOf } from "./offer";
 const need = (verdict: Verdict) => ({ verdict, bytes: 5e9, free: null, total: null, limit: null });
 const pair = (id: string, patch: Partial<CatalogPair> = {}): CatalogPair => ({
   id, wanted: { name: id, parts: [] }, note: null, quantization: null, licence: null, downloadBytes: 5e9, verified: true,
-  recommended: false, memory: need("fits"), disk: need("fits"), installed: null, ...patch,
+  recommended: false, memory: need("fits"), disk: need("fits"), installed: null, measured: null, ...patch,
 });
 const view = (pairs: CatalogPair[], machine: Partial<CatalogView["machine"]> = {}): CatalogView => ({
   machine: { memoryTotal: 16e9, memoryFree: 9e9, diskFree: 1e11, cacheDir: "", offline: false, ...machine }, pairs,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { BenchEvent, SpeculationChoice } from "../bindings";
-import { apply, initial, share, toggled, type BenchState, type BenchStateEvent } from "./bench";
+import { apply, initial, toggled, type BenchState, type BenchStateEvent } from "./bench";
+import { share } from "./measuring";
 import { benchReport, measured } from "./samples";
 
 const after = (...events: BenchStateEvent[]): BenchState => events.reduce(apply, initial);

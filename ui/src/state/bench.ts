@@ -1,37 +1,26 @@
 //! A benchmark: what is asked for, how far it is, what came out.
 
-import type { AppError, BenchEvent, BenchReport, BenchRequest, MeasuredRun, Measurement, Regression, SpeculationChoice } from "../bindings";
+import type { BenchEvent, BenchReport, BenchRequest, MeasuredRun, Regression, SpeculationChoice } from "../bindings";
+import { applyShared, begun, type Measuring, type MeasuringEvent, type Running } from "./measuring";
 
-export interface BenchRunning {
-  turn: number;
-  /** Runs in all; 0 until it has begun. */
-  runs: number;
-  done: number;
+export interface BenchRunning extends Running {
   /** What runs now. */
   prompt: string | null;
   speculation: SpeculationChoice | null;
   last: MeasuredRun | null;
-  stopping: boolean;
 }
 
-export interface BenchState {
+export interface BenchState extends Measuring<BenchRunning> {
   request: BenchRequest;
-  running: BenchRunning | null;
   /** Its id in the history; null where it was not kept. */
   id: number | null;
   report: BenchReport | null;
   regressions: Regression[];
-  error: AppError | null;
-  history: Measurement[] | null;
 }
 
 export type BenchStateEvent =
+  | MeasuringEvent<BenchEvent>
   | { type: "chosen"; request: Partial<BenchRequest> }
-  | { type: "asked"; turn: number }
-  | { type: "streamed"; turn: number; event: BenchEvent }
-  | { type: "stopping"; on: boolean }
-  | { type: "lost"; turn: number; error: AppError }
-  | { type: "listed"; history: Measurement[] }
   | { type: "shown"; id: number; report: BenchReport; regressions: Regression[] };
 
 /** Off is always measured; it is what the others are compared with. */
@@ -54,19 +43,13 @@ export function apply(state: BenchState, event: BenchStateEvent): BenchState {
     case "asked":
       return {
         ...state,
-        running: { turn: event.turn, runs: 0, done: 0, prompt: null, speculation: null, last: null, stopping: false },
+        running: { ...begun(event.turn), prompt: null, speculation: null, last: null },
         error: null,
       };
-    case "streamed":
-      return state.running?.turn === event.turn ? streamed(state, state.running, event.event) : state;
-    case "stopping":
-      return state.running ? { ...state, running: { ...state.running, stopping: event.on } } : state;
-    case "lost":
-      return state.running?.turn === event.turn ? { ...state, running: null, error: event.error } : state;
-    case "listed":
-      return { ...state, history: event.history };
     case "shown":
       return { ...state, id: event.id, report: event.report, regressions: event.regressions, error: null };
+    default:
+      return applyShared(state, event, streamed);
   }
 }
 
@@ -93,5 +76,3 @@ export function toggled(arms: SpeculationChoice[], arm: SpeculationChoice): Spec
 
 export const same = (a: SpeculationChoice, b: SpeculationChoice): boolean =>
   a.mode === b.mode && (a.mode !== "block" || (b.mode === "block" && a.size === b.size));
-
-export const share = (running: BenchRunning): number => (running.runs === 0 ? 0 : running.done / running.runs);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CompareEvent } from "../bindings";
-import { apply, initial, progress, type CompareState, type CompareStateEvent } from "./compare";
+import { apply, initial, type CompareState, type CompareStateEvent } from "./compare";
+import { share } from "./measuring";
 import { comparison, measured } from "./samples";
 
 const after = (...events: CompareStateEvent[]): CompareState => events.reduce(apply, initial);
@@ -28,7 +29,7 @@ describe("a comparison", () => {
     );
     expect(state.off.text).toBe("Because");
     expect(state.on.prefill).toEqual({ done: 4, total: 12 });
-    expect(state.running).toMatchObject({ runs: 8, begun: 2, side: "on", repetition: 0 });
+    expect(state.running).toMatchObject({ runs: 8, done: 1, side: "on", repetition: 0 });
     const next = [...heard(1, delta("on", "So"), { type: "run", side: "on", repetition: 1 }, delta("on", "B"))].reduce(apply, state);
     expect(next.on).toEqual({ text: "B", tokens: 1, rate: 40, prefill: null });
     expect(next.off.text).toBe("Because");
@@ -68,13 +69,13 @@ describe("a comparison", () => {
 
   it("counts runs that are over", () => {
     const running = after(opened, asked, ...heard(1, { type: "started", runs: 4, model: "T", prompt: "" })).running!;
-    expect(progress(running)).toBe(0);
+    expect(share(running)).toBe(0);
     const later = after(
       opened,
       asked,
       ...heard(1, { type: "started", runs: 4, model: "T", prompt: "" }, { type: "run", side: "off", repetition: 0 }),
       ...heard(1, { type: "run", side: "on", repetition: 0 }, { type: "measured", side: "on", run: measured() }),
     ).running!;
-    expect(progress(later)).toBe(0.25);
+    expect(share(later)).toBe(0.25);
   });
 });

@@ -1,6 +1,7 @@
 //! One request with speculation off and on: what is running, what it said, what came out, and what there was before.
 
-import type { AppError, CompareEvent, Comparison, Measurement, Side } from "../bindings";
+import type { CompareEvent, Comparison, Side } from "../bindings";
+import { applyShared, begun, type Measuring, type MeasuringEvent, type Running } from "./measuring";
 
 /** What one side is saying now. */
 export interface Column {
@@ -10,42 +11,27 @@ export interface Column {
   prefill: { done: number; total: number } | null;
 }
 
-export interface Running {
-  /** Our own number of it: events of an earlier one must not end this one. */
-  turn: number;
-  /** Runs in all, warm-ups included; 0 until it has begun. */
-  runs: number;
-  /** Runs that have begun. */
-  begun: number;
+export interface CompareRunning extends Running {
   side: Side | null;
   /** From 1; 0 warms up. */
   repetition: number;
-  stopping: boolean;
 }
 
-export interface CompareState {
+export interface CompareState extends Measuring<CompareRunning> {
   /** The reply to run again; null for a new prompt. */
   messageId: number | null;
   prompt: string;
   repetitions: number;
-  running: Running | null;
   off: Column;
   on: Column;
   result: Comparison | null;
-  error: AppError | null;
-  /** Newest first; null until it was read. */
-  history: Measurement[] | null;
 }
 
 export type CompareStateEvent =
+  | MeasuringEvent<CompareEvent>
   | { type: "opened"; messageId: number | null; prompt: string }
   | { type: "written"; prompt: string }
   | { type: "repetitions"; n: number }
-  | { type: "asked"; turn: number }
-  | { type: "streamed"; turn: number; event: CompareEvent }
-  | { type: "stopping"; on: boolean }
-  | { type: "lost"; turn: number; error: AppError }
-  | { type: "listed"; history: Measurement[] }
   | { type: "shown"; result: Comparison };
 
 const EMPTY: Column = { text: "", tokens: 0, rate: 0, prefill: null };
@@ -75,26 +61,20 @@ export function apply(state: CompareState, event: CompareStateEvent): CompareSta
     case "asked":
       return {
         ...state,
-        running: { turn: event.turn, runs: 0, begun: 0, side: null, repetition: 0, stopping: false },
+        running: { ...begun(event.turn), side: null, repetition: 0 },
         off: EMPTY,
         on: EMPTY,
         result: null,
         error: null,
       };
-    case "streamed":
-      return state.running?.turn === event.turn ? streamed(state, state.running, event.event) : state;
-    case "stopping":
-      return state.running ? { ...state, running: { ...state.running, stopping: event.on } } : state;
-    case "lost":
-      return state.running?.turn === event.turn ? { ...state, running: null, error: event.error } : state;
-    case "listed":
-      return { ...state, history: event.history };
     case "shown":
       return state.running ? state : { ...state, ...shown(event.result), error: null };
+    default:
+      return applyShared(state, event, streamed);
   }
 }
 
-function streamed(state: CompareState, running: Running, event: CompareEvent): CompareState {
+function streamed(state: CompareState, running: CompareRunning, event: CompareEvent): CompareState {
   switch (event.type) {
     case "started":
       return { ...state, prompt: event.prompt, running: { ...running, runs: event.runs } };
@@ -102,7 +82,7 @@ function streamed(state: CompareState, running: Running, event: CompareEvent): C
       return {
         ...state,
         [event.side]: EMPTY,
-        running: { ...running, side: event.side, repetition: event.repetition, begun: running.begun + 1 },
+        running: { ...running, side: event.side, repetition: event.repetition, done: running.side === null ? 0 : running.done + 1 },
       };
     case "prefill":
       return { ...state, [event.side]: { ...state[event.side], prefill: { done: event.done, total: event.total } } };
@@ -129,6 +109,3 @@ function shown(result: Comparison): Pick<CompareState, "messageId" | "prompt" | 
   });
   return { messageId: result.messageId, prompt: result.prompt, off: column("off"), on: column("on"), result };
 }
-
-/** The share of the runs that is over, as far as is known. */
-export const progress = (running: Running): number => (running.runs === 0 ? 0 : Math.max(0, running.begun - 1) / running.runs);

@@ -10,6 +10,7 @@ import type {
   MeasuredRun,
   Message,
   ModelStatus,
+  PairVerdict,
   RoundText,
   Run,
   Setup,
@@ -138,6 +139,18 @@ export const shelved = (patch: Partial<Shelved> = {}): Shelved => ({
   drafters: [],
   targets: [],
   memory: { verdict: "fits", bytes: null, free: null, total: null, limit: null },
+  measured: [],
+  ...patch,
+});
+
+export const pairVerdict = (patch: Partial<PairVerdict> = {}): PairVerdict => ({
+  drafter: null,
+  says: { verdict: "fastest", speculation: { mode: "block", size: 3 }, ratio: { value: 1.42, low: 1.38, high: 1.47, call: "higher" } },
+  someSlower: false,
+  source: { kind: "benchmark", prompts: 13, repetitions: 5 },
+  measuredAt: 0,
+  under: { appVersion: "0.1.0", mlxVersion: "0.32.2", dtype: "float32", powerMode: null, powerSource: "mains" },
+  changes: [],
   ...patch,
 });
 

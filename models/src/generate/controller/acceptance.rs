@@ -42,6 +42,18 @@ impl Acceptance {
         Self((0..max_depth).map(position).collect())
     }
 
+    /// Takes shares that were measured before for as much as `rounds` rounds; positions without one stay as they are.
+    pub(super) fn assume(&mut self, shares: &[f64], rounds: usize) {
+        let measured = shares.iter().take_while(|share| (0.0..=1.0).contains(*share));
+        for (position, share) in self.0.iter_mut().zip(measured) {
+            *position = Position {
+                mean: *share,
+                weight: rounds as f64,
+                lately: *share,
+            };
+        }
+    }
+
     /// Takes a round in which the first `accepted` of `depth` drafts were right.
     pub(super) fn record(&mut self, depth: usize, accepted: usize) {
         if depth == 0 {

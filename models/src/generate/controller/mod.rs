@@ -110,6 +110,20 @@ impl Controller {
         controller
     }
 
+    /// Begins with what was seen in earlier runs of the pair: how often drafts were right by position, which counts for as
+    /// much as another text does, and the depth that was fastest, where one was.
+    #[must_use]
+    pub fn begin(mut self, depth: Option<usize>, acceptance: &[f64]) -> Self {
+        self.acceptance.assume(acceptance, FEWEST_ROUNDS);
+        match depth {
+            Some(depth) => self.home = depth.min(self.max_depth),
+            None if self.costs.is_known(0) => self.home = self.best(0..=self.max_depth),
+            None => {}
+        }
+        self.set_wait();
+        self
+    }
+
     /// Begins another generation. What was learned stays, but how often drafts were right in another text counts for no
     /// more than a few rounds.
     pub fn start(&mut self) {

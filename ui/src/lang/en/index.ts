@@ -26,10 +26,15 @@ export const en = {
   /** What is counted, in the forms that the language has for numbers of them. */
   counted: {
     chats: { one: "chat", other: "chats" },
+    drafts: { one: "draft", other: "drafts" },
     files: { one: "file", other: "files" },
     lines: { one: "line", other: "lines" },
     models: { one: "model", other: "models" },
+    operations: { one: "kind of operation", other: "kinds of operation" },
+    prompts: { one: "prompt", other: "prompts" },
+    replies: { one: "reply", other: "replies" },
     rounds: { one: "round", other: "rounds" },
+    runs: { one: "run", other: "runs" },
     tokens: { one: "token", other: "tokens" },
     words: { one: "word", other: "words" },
   },

@@ -57,6 +57,29 @@ fn a_calibration_decides_where_to_start() {
 }
 
 #[test]
+fn what_earlier_runs_showed_is_where_it_begins_and_no_more() {
+    let new = || Controller::new(Some(costs(&SLOPED, 3.0)), 7, 3);
+    let usual = new().depth();
+    assert_eq!(new().begin(None, &[]).depth(), usual, "nothing is known");
+    assert_eq!(new().begin(Some(5), &[]).depth(), 5);
+    assert_eq!(new().begin(Some(99), &[]).depth(), 7, "no deeper than it can");
+    assert!(is_parked(&new().begin(Some(0), &[])));
+    assert!(is_parked(&new().begin(None, &[0.05])), "such drafts do not pay");
+    assert!(new().begin(None, &[0.99; 7]).depth() > usual);
+    assert_eq!(new().begin(None, &[f64::NAN, 2.0]).depth(), usual);
+    assert_eq!(Controller::new(None, 7, 3).begin(Some(2), &[]).depth(), 2);
+    // Wrong both ways: what it measures soon outweighs it.
+    let mut fast = World::new(&FLAT, 0.4, &[0.9]);
+    let mut wrong = Controller::new(Some(costs(&FLAT, 0.4)), 7, 3).begin(Some(0), &[0.05]);
+    run(&mut wrong, &mut fast, 1000);
+    assert!(wrong.depth() > 1, "{:?}", wrong.state());
+    let mut slow = World::new(&M1_ULTRA, 5.0, &[0.3]);
+    let mut wrong = Controller::new(Some(costs(&M1_ULTRA, 5.0)), 7, 3).begin(Some(7), &[0.99; 7]);
+    run(&mut wrong, &mut slow, 200);
+    assert!(is_parked(&wrong), "{:?}", wrong.state());
+}
+
+#[test]
 fn where_speculation_loses_it_parks_and_costs_next_to_nothing() {
     for (accept, draft_ms) in [([0.591], 4.0), ([0.465], 4.0), ([0.1], 10.0), ([0.591], 0.5)] {
         for calibration in [Some(costs(&M1_ULTRA, draft_ms)), None] {
