@@ -319,9 +319,9 @@ reasoning: string,
  */
 answer: string, 
 /**
- * Figures up to now.
+ * Figures up to now, at most four times a second: they grow with the reply.
  */
-run: Run, } | { "type": "done", 
+run: Run | null, } | { "type": "done", 
 /**
  * The stored reply.
  */

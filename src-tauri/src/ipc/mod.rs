@@ -367,8 +367,8 @@ pub enum TurnEvent {
         reasoning: String,
         /// New text of the answer.
         answer: String,
-        /// Figures up to now.
-        run: Run,
+        /// Figures up to now, at most four times a second: they grow with the reply.
+        run: Option<Run>,
     },
     /// The reply is complete and stored.
     Done {

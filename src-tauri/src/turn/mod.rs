@@ -12,6 +12,7 @@ use std::sync::Arc;
 use models::{DrafterState, Engine, Error as EngineError, FinishReason, Generated};
 use tokio::sync::mpsc;
 
+use crate::bench::Runner;
 use crate::error::Error;
 use crate::ipc::{AppError, ChatConfig, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
 use crate::library::{Library, Ready};
@@ -34,6 +35,7 @@ const EVENTS_AHEAD: usize = 64;
 #[derive(Clone)]
 pub struct Turns {
     engine: Engine,
+    runner: Arc<dyn Runner + Send + Sync>,
     store: Store,
     library: Library,
     slot: Slot,
@@ -44,11 +46,19 @@ impl Turns {
     #[must_use]
     pub fn new(engine: Engine, store: Store, library: Library) -> Self {
         Turns {
+            runner: Arc::new(engine.clone()),
             engine,
             store,
             library,
             slot: Slot::default(),
         }
+    }
+
+    /// The same, with replies by what `make` wraps around the engine.
+    #[must_use]
+    pub fn with_runner(self, make: impl FnOnce(Engine) -> Arc<dyn Runner + Send + Sync>) -> Self {
+        let runner = make(self.engine.clone());
+        Turns { runner, ..self }
     }
 
     /// Answers `text` in a chat, or in a new one. The last event is `done` with the message that
@@ -246,8 +256,8 @@ impl Turns {
                 std::ops::ControlFlow::Continue(())
             }
         };
-        let engine = self.engine.clone();
-        let generation = tokio::task::spawn_blocking(move || engine.generate(request, Box::new(sink)));
+        let runner = self.runner.clone();
+        let generation = tokio::task::spawn_blocking(move || runner.generate(request, Box::new(sink)));
         relay.run(&mut incoming).await;
         match generation.await {
             Ok(Ok(generated)) => {

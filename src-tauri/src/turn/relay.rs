@@ -12,6 +12,8 @@ use crate::store::{Begun, Ending, Resume, Store};
 
 /// Least time between two events to the listener.
 const TELL_EVERY: Duration = Duration::from_millis(34);
+/// Least time between two looks at the figures.
+const FIGURES_EVERY: Duration = Duration::from_millis(250);
 /// Least time between two writes of a partial reply.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 
@@ -65,6 +67,7 @@ pub(super) struct Relay {
     prefill: Option<(usize, usize)>,
     stats: Option<GenerationStats>,
     told_at: Option<Instant>,
+    figures_at: Option<Instant>,
     saved_at: Instant,
 }
 
@@ -88,6 +91,7 @@ impl Relay {
             prefill: None,
             stats: None,
             told_at: None,
+            figures_at: None,
             saved_at: Instant::now(),
         }
     }
@@ -149,9 +153,12 @@ impl Relay {
         }
         if !self.answer.untold().is_empty() || !self.reasoning.untold().is_empty() {
             let (answer, reasoning) = (self.answer.take_untold(), self.reasoning.take_untold());
-            if let Some(run) = self.figures() {
-                self.tell(TurnEvent::Delta { reasoning, answer, run });
+            let is_due = self.figures_at.is_none_or(|at| at.elapsed() >= FIGURES_EVERY);
+            let run = is_due.then(|| self.figures()).flatten();
+            if run.is_some() {
+                self.figures_at = Some(Instant::now());
             }
+            self.tell(TurnEvent::Delta { reasoning, answer, run });
         }
         self.told_at = Some(Instant::now());
     }
