@@ -1,5 +1,4 @@
 // How fast the window is, measured in the real webview. Started by `npm run measure:window`; no test, as it depends on the machine.
-import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ready } from "./chatting.mjs";
 import { begin, chat } from "./history.mjs";
+import { hide, show } from "./outside.mjs";
 import { PACED, Window, artifacts, newHome, until } from "./window.mjs";
 
 const LONG = { tokens: Number(process.env.MEASURE_TOKENS ?? 12_000), rate: 500 };
@@ -133,25 +133,6 @@ const manyReplies = (browser, count) =>
     void all();
   }, count);
 
-/** Takes the window from the screen, or brings it back; Xvfb has no window manager to do it. */
-function map(window, on) {
-  const script = `
-import ctypes, sys
-x = ctypes.CDLL("libX11.so.6")
-x.XOpenDisplay.restype = ctypes.c_void_p
-d = ctypes.c_void_p(x.XOpenDisplay(None))
-root, parent, children, n = ctypes.c_ulong(), ctypes.c_ulong(), ctypes.POINTER(ctypes.c_ulong)(), ctypes.c_uint()
-x.XQueryTree(d, ctypes.c_ulong(x.XDefaultRootWindow(d)), ctypes.byref(root), ctypes.byref(parent), ctypes.byref(children), ctypes.byref(n))
-for i in range(n.value):
-    g = [ctypes.c_ulong(), ctypes.c_int(), ctypes.c_int()] + [ctypes.c_uint() for _ in range(4)]
-    x.XGetGeometry(d, ctypes.c_ulong(children[i]), *[ctypes.byref(v) for v in g])
-    if g[3].value > 400: (x.XMapWindow if ${on ? "True" : "False"} else x.XUnmapWindow)(d, ctypes.c_ulong(children[i]))
-x.XSync(d, 0)
-`;
-  const done = spawnSync("python3", ["-c", script], { env: { ...process.env, DISPLAY: window.display }, encoding: "utf8" });
-  if (done.status !== 0) throw new Error(done.stderr);
-}
-
 // ---------------------------------------------------------------------------------------------- what is measured
 
 test("the window, measured", { timeout: 1_800_000 }, async () => {
@@ -218,13 +199,13 @@ test("the window, measured", { timeout: 1_800_000 }, async () => {
     await say(browser, `pace ${LONG.rate * 24} ${LONG.rate}`);
     await until("the reply", () => isWriting(browser));
     add("web process, seen", "% of a core", [await load(web, () => sleep(6000))]);
-    map(window, false);
+    hide(window);
     await until("a hidden page", () => browser.execute(() => document.hidden), 5000);
     const textLength = () => browser.execute(() => document.querySelector('[data-testid="conversation"]').textContent.length);
     const before = await textLength();
     add("web process, hidden", "% of a core", [await load(web, () => sleep(6000))], 5);
     add("characters drawn while hidden", "", [(await textLength()) - before], 0);
-    map(window, true);
+    show(window);
     await until("a page that is seen", () => browser.execute(() => !document.hidden), 5000);
     await written(browser);
 
