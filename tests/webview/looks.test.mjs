@@ -34,7 +34,11 @@ const reachingOut = ({ browser }) =>
     return [...wide, ...seen.filter((e) => isOut(e.getBoundingClientRect())).map((e) => e.outerHTML.slice(0, 160))];
   });
 
-const paint = ({ browser }, theme) => browser.execute((theme) => (document.documentElement.dataset.theme = theme), theme);
+/** Shows the theme, once colours have passed over to each other. */
+async function paint({ browser }, theme) {
+  await browser.execute((theme) => (document.documentElement.dataset.theme = theme), theme);
+  await until("calm", () => browser.execute(() => document.getAnimations().every((a) => a.playState !== "running")));
+}
 
 async function size({ browser }, [width, height]) {
   await browser.setWindowSize(width, height);
@@ -52,8 +56,6 @@ async function look(window, name, sizes = []) {
     assert.deepEqual(await reachingOut(window), [], `${name} at ${at.join("x")}`);
     for (const theme of THEMES) {
       await paint(window, theme);
-      // Colours pass over to each other for a moment.
-      await window.browser.pause(150);
       window.screenshot(`look-${name}-${at.join("x")}-${theme}`);
     }
   }
