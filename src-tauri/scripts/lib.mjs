@@ -193,6 +193,10 @@ export async function appBuild(...args) {
   await run("cargo", ["build", "--release", "-p", "app", "--locked", ...args]);
 }
 
+/** What the stories start beside the program: its window with a past, and a hub on loopback. */
+export const storyWindow = () =>
+  run("cargo", ["build", "--release", "-p", "tests", "--bin", "fake-hub", "--bin", "paced-window", "--locked"]);
+
 /** All that `cargo build` needs. */
 export async function everything(...groups) {
   toolchains();

@@ -1,7 +1,7 @@
 // The sections of `npm run check`, `npm test` and CI.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { appBuild, code, everything, hubPython, isLinux, output, root, run, tauriDriver } from "./lib.mjs";
+import { appBuild, code, everything, hubPython, isLinux, output, root, run, storyWindow, tauriDriver } from "./lib.mjs";
 
 const npx = (...args) => code("npx", ["--no-install", ...args]);
 
@@ -39,7 +39,7 @@ export const tests = [
       if (!isLinux) return console.log("skipped: tauri-driver has no macOS side");
       await tauriDriver();
       await appBuild();
-      await run("cargo", ["build", "--release", "-p", "tests", "--bin", "fake-hub", "--locked"]);
+      await storyWindow();
       const folder = join(root, "tests", "webview");
       const files = readdirSync(folder).filter((name) => name.endsWith(".test.mjs"));
       return code("node", ["--test", "--test-concurrency=1", "--test-reporter=spec", ...files.map((name) => join(folder, name))]);

@@ -28,6 +28,11 @@ pub const IDENTIFIER: &str = "chat.slipstream.app";
 
 /// Opens the window and returns when the app ends.
 pub fn run() -> tauri::Result<()> {
+    run_with(async |state| state)
+}
+
+/// The same with a state that was changed before the window sees it: the stories bring their own engine and chats.
+pub fn run_with(change: impl AsyncFnOnce(AppState) -> AppState + Send + 'static) -> tauri::Result<()> {
     let app = tauri::Builder::default()
         .plugin(tauri_plugin_single_instance::init(|app, _arguments, _folder| {
             if let Some(window) = app.get_webview_window("main") {
@@ -107,9 +112,13 @@ pub fn run() -> tauri::Result<()> {
             let state = tauri::async_runtime::block_on(async {
                 let state = AppState::open(resources.as_deref()).await?;
                 state.library.start().await?;
-                Ok::<_, ipc::AppError>(state)
+                Ok::<_, ipc::AppError>(change(state).await)
             });
             app.manage(commands::App(state));
+            #[cfg(target_os = "linux")]
+            if let Some(window) = app.get_webview_window("main") {
+                window.with_webview(|webview| commands::window::reload_when_killed(&webview.inner()))?;
+            }
             Ok(())
         })
         .build(tauri::generate_context!())?;

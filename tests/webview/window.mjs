@@ -9,8 +9,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { remote } from "webdriverio";
 
 const root = resolve(import.meta.dirname, "../..");
-export const program = join(resolve(root, process.env.CARGO_TARGET_DIR ?? "target"), "release", "slipstream");
-const artifacts = join(root, "artifacts");
+const built = (name) => join(resolve(root, process.env.CARGO_TARGET_DIR ?? "target"), "release", name);
+export const program = built("slipstream");
+/** The same window with a past, and with replies that need no model (tests/support/paced.rs). */
+export const PACED = built("paced-window");
+export const artifacts = join(root, "artifacts");
 /** Two busy cores are slow: what must come has this long. */
 const PATIENCE = 60_000;
 
@@ -40,7 +43,7 @@ let bus;
 
 before(async () => {
   mkdirSync(artifacts, { recursive: true });
-  display = `:${await announced("Xvfb", ["-displayfd", "3", "-screen", "0", "1280x900x24", "-nolisten", "tcp"])}`;
+  display = `:${await announced("Xvfb", ["-displayfd", "3", "-screen", "0", "1680x1050x24", "-nolisten", "tcp"])}`;
   bus = await announced("dbus-daemon", ["--session", "--nofork", "--nopidfile", "--print-address=3"]);
 });
 
@@ -75,13 +78,14 @@ export async function until(what, get, patience = PATIENCE) {
 /** A home of its own for one story: chats and settings start empty, and outlive a restart within it. */
 export function newHome() {
   const path = mkdtempSync(join(tmpdir(), "slipstream-story-"));
-  return { path, env: {}, remove: () => rmSync(path, { recursive: true, force: true }) };
+  return { path, env: {}, program, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
 export class Window {
   /** Opens the program with this home. */
   static async open(home) {
     const window = new Window();
+    window.display = display;
     const [port, nativePort] = [await freePort(), await freePort()];
     window.home = home;
     window.driver = spawn("tauri-driver", ["--port", String(port), "--native-port", String(nativePort)], {
@@ -114,7 +118,7 @@ export class Window {
       port,
       logLevel: "error",
       // No browserName: WebKitWebDriver answers to none.
-      capabilities: { "tauri:options": { application: program }, "wdio:enforceWebDriverClassic": true },
+      capabilities: { "tauri:options": { application: home.program }, "wdio:enforceWebDriverClassic": true },
       connectionRetryCount: 0,
       connectionRetryTimeout: PATIENCE,
       waitforTimeout: PATIENCE,
@@ -142,13 +146,27 @@ export class Window {
       try {
         return (
           /^\d+$/.test(pid) &&
-          readlinkSync(`/proc/${pid}/exe`) === program &&
+          readlinkSync(`/proc/${pid}/exe`) === this.home.program &&
           readFileSync(`/proc/${pid}/environ`, "utf8").includes(this.home.path)
         );
       } catch {
         return false; // It ended while we looked, or it is not ours.
       }
     }).map(Number);
+  }
+
+  /** The process that draws the page. */
+  webProcess() {
+    const parents = new Set(this.processes());
+    const pid = readdirSync("/proc").find((pid) => {
+      try {
+        const [, name, parent] = readFileSync(`/proc/${pid}/stat`, "utf8").match(/^\d+ \((.*)\) \S (\d+)/);
+        return name.startsWith("WebKitWebProces") && parents.has(Number(parent));
+      } catch {
+        return false;
+      }
+    });
+    return pid === undefined ? undefined : Number(pid);
   }
 
   /** The element with this test id. */

@@ -352,9 +352,9 @@ answer: string,
  */
 thought: Thought | null, 
 /**
- * Figures up to now.
+ * Figures up to now, at most four times a second: they grow with the reply.
  */
-run: Run, 
+run: Run | null, 
 /**
  * How it came, at most four times a second and with the last text.
  */

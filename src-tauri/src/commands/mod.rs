@@ -7,6 +7,8 @@ pub(crate) mod library;
 pub(crate) mod models;
 pub(crate) mod settings;
 pub(crate) mod turns;
+#[cfg(target_os = "linux")]
+pub(crate) mod window;
 
 use crate::ipc::AppError;
 use crate::state::AppState;

@@ -402,8 +402,8 @@ pub enum TurnEvent {
         answer: String,
         /// How long it thought up to now.
         thought: Option<Thought>,
-        /// Figures up to now.
-        run: Run,
+        /// Figures up to now, at most four times a second: they grow with the reply.
+        run: Option<Run>,
         /// How it came, at most four times a second and with the last text.
         origin: Option<ProvenanceNews>,
     },

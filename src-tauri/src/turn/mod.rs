@@ -14,7 +14,7 @@ use std::sync::Arc;
 use models::{DrafterState, Engine, Error as EngineError, FinishReason, Generated, SpeculationState};
 use tokio::sync::mpsc;
 
-use crate::bench::{Estimate, conditions};
+use crate::bench::{Estimate, Runner, conditions};
 use crate::error::Error;
 use crate::ipc::{AppError, ChatConfig, ChatSummary, LocalModel, Message, MessageStatus, Run, TurnEvent, TurnOptions};
 use crate::library::{Library, Ready};
@@ -38,6 +38,7 @@ const EVENTS_AHEAD: usize = 64;
 #[derive(Clone)]
 pub struct Turns {
     engine: Engine,
+    runner: Arc<dyn Runner + Send + Sync>,
     store: Store,
     library: Library,
     slot: Slot,
@@ -48,11 +49,19 @@ impl Turns {
     #[must_use]
     pub fn new(engine: Engine, store: Store, library: Library) -> Self {
         Turns {
+            runner: Arc::new(engine.clone()),
             engine,
             store,
             library,
             slot: Slot::default(),
         }
+    }
+
+    /// The same, with replies by what `make` wraps around the engine.
+    #[must_use]
+    pub fn with_runner(self, make: impl FnOnce(Engine) -> Arc<dyn Runner + Send + Sync>) -> Self {
+        let runner = make(self.engine.clone());
+        Turns { runner, ..self }
     }
 
     /// Answers `text` in a chat, or in a new one. The last event is `done` with the message that
@@ -278,8 +287,8 @@ impl Turns {
         let _ = self.store.describe_turn(begun.assistant.id, &made).await;
         let (events, mut incoming) = mpsc::channel(EVENTS_AHEAD);
         let sink = Wishes { events, stop };
-        let engine = self.engine.clone();
-        let generation = tokio::task::spawn_blocking(move || engine.generate(request, Box::new(sink)));
+        let runner = self.runner.clone();
+        let generation = tokio::task::spawn_blocking(move || runner.generate(request, Box::new(sink)));
         relay.run(&mut incoming).await;
         let ending = match generation.await {
             Ok(Ok(generated)) => {

@@ -12,6 +12,8 @@ use crate::store::{Begun, Ending, Resume, Store};
 
 /// Least time between two events to the listener.
 const TELL_EVERY: Duration = Duration::from_millis(34);
+/// Least time between two looks at the figures.
+const FIGURES_EVERY: Duration = Duration::from_millis(250);
 /// Least time between two writes of a partial reply.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 
@@ -66,6 +68,7 @@ pub(super) struct Relay {
     stats: Option<GenerationStats>,
     is_complete: bool,
     told_at: Option<Instant>,
+    figures_at: Option<Instant>,
     saved_at: Instant,
 }
 
@@ -91,6 +94,7 @@ impl Relay {
             stats: None,
             is_complete: false,
             told_at: None,
+            figures_at: None,
             saved_at: Instant::now(),
         }
     }
@@ -159,17 +163,19 @@ impl Relay {
         }
         if !self.answer.untold().is_empty() || !self.reasoning.untold().is_empty() {
             let (answer, reasoning) = (self.answer.take_untold(), self.reasoning.take_untold());
-            let origin = self.origin.news(self.is_complete);
-            if let Some(run) = self.figures() {
-                let thought = self.thought();
-                self.tell(TurnEvent::Delta {
-                    reasoning,
-                    answer,
-                    thought,
-                    run,
-                    origin,
-                });
+            let is_due = self.figures_at.is_none_or(|at| at.elapsed() >= FIGURES_EVERY);
+            let run = is_due.then(|| self.figures()).flatten();
+            if run.is_some() {
+                self.figures_at = Some(Instant::now());
             }
+            let (thought, origin) = (self.thought(), self.origin.news(self.is_complete));
+            self.tell(TurnEvent::Delta {
+                reasoning,
+                answer,
+                thought,
+                run,
+                origin,
+            });
         }
         self.told_at = Some(Instant::now());
     }

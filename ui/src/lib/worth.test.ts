@@ -8,7 +8,7 @@ describe("what speculation is worth here", () => {
   it("is said with its date and conditions", () => {
     const told = worth(pairVerdict({ measuredAt: Date.UTC(2026, 10, 30, 12) }));
     expect(told.line).toBe("On this computer: 1.42x with 2 drafts a round");
-    expect(told.detail).toMatch(/^Benchmark of 30 Nov 2026, \d\d:00, 13 prompts, 5 runs of each · mains · float32 · Slipstream 0\.1\.0, MLX 0\.32\.2$/);
+    expect(told.detail).toMatch(/^Benchmark of Nov 30, 2026, \d+:00 [AP]M, 13 prompts, 5 runs of each · mains · float32 · Slipstream 0\.1\.0, MLX 0\.32\.2$/);
     expect(told.changed).toBeNull();
     const single = pairVerdict({ says: { verdict: "fastest", speculation: { mode: "block", size: 2 }, ratio } });
     expect(worth(single).line).toBe("On this computer: 1.31x with 1 draft a round");

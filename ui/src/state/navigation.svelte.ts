@@ -7,11 +7,23 @@ import { find } from "./chats";
 import { chats } from "./chats.svelte";
 import { loadConfig } from "./configs.svelte";
 import { dropDraft, flushDrafts, loadDraft } from "./drafts.svelte";
+import { isOrphan } from "./turn";
 import { queue, turn, unqueue } from "./turn.svelte";
 import { report, seek, toast, view } from "./view.svelte";
 
 /** How often a reply is read again that is written without us, after the window was reloaded. */
 const ORPHAN_MS = 1000;
+
+/** The open chat stands in the page's address, which outlives the page and the process that draws it. */
+const before = Number(location.hash.slice(1));
+
+export const remember = (chatId: number | null): void =>
+  history.replaceState(null, "", chatId === null ? location.pathname + location.search : `#${chatId}`);
+
+/** After the page was loaded anew: the chat that was open. */
+export async function reopen(): Promise<void> {
+  if (find(chats.current, before)) await openChat(before);
+}
 
 export function newChat(): void {
   chats.dispatch({ type: "opened", chatId: null });
@@ -30,7 +42,7 @@ async function read(chatId: number): Promise<void> {
     const { messages } = chat;
     take(chat);
     turn.dispatch({ type: "loaded", chatId, messages });
-    if (messages.some(isOrphan)) setTimeout(() => void reread(chatId), ORPHAN_MS);
+    if (messages.some(isStray)) setTimeout(() => void reread(chatId), ORPHAN_MS);
   } catch (error) {
     if (chats.current.openId === chatId) newChat();
     report(error);
@@ -38,12 +50,10 @@ async function read(chatId: number): Promise<void> {
 }
 
 async function reread(chatId: number): Promise<void> {
-  if (turn.current.conversations[chatId]?.some(isOrphan)) await read(chatId);
+  if (turn.current.conversations[chatId]?.some(isStray)) await read(chatId);
 }
 
-/** A reply being written whose channel is not ours. */
-const isOrphan = (message: Message): boolean =>
-  message.status === "streaming" && message.id !== turn.current.live?.assistantId;
+const isStray = (message: Message): boolean => isOrphan(message, turn.current.live);
 
 function take({ summary, config, draft }: Chat): void {
   loadConfig(summary.id, config);

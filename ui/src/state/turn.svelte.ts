@@ -9,10 +9,11 @@ import { find } from "./chats";
 import { chats } from "./chats.svelte";
 import { adoptConfig, configOf, optionsFor } from "./configs.svelte";
 import { draftOf, hold, release, setDraft } from "./drafts.svelte";
+import { whenSeen } from "./hidden";
 import { origin } from "./origin.svelte";
 import { afterTurn, apply as applyQueue, type Queued } from "./queue";
 import { Store } from "./store.svelte";
-import { apply, initial } from "./turn";
+import { apply, initial, isOrphan } from "./turn";
 import { announce, dismiss, report } from "./view.svelte";
 
 export const turn = new Store(apply, initial);
@@ -75,8 +76,15 @@ export function lastOpen(): Message | undefined {
   return last?.role === "assistant" ? last : undefined;
 }
 
+/** Whether there is a reply to stop: our own, or one in the open chat that was begun before the page was loaded anew. */
+export function isWriting(): boolean {
+  const { live, conversations } = turn.current;
+  const { openId } = chats.current;
+  return live !== null || (openId !== null && (conversations[openId]?.some((message) => isOrphan(message, live)) ?? false));
+}
+
 export async function stop(): Promise<void> {
-  if (!turn.current.live || turn.current.live.stopping) return;
+  if (!isWriting() || turn.current.live?.stopping) return;
   turn.dispatch({ type: "stopping", on: true });
   try {
     await commands.stopTurn();
@@ -117,12 +125,14 @@ async function begin(
   dismiss();
   turn.dispatch({ type: "asked", turn: mine, chatId, text });
   try {
-    await call((event) => {
-      if (!isLive()) return;
-      if (event.type === "failed" && !event.message && !hasBegun()) return refuse(event.error);
-      turn.dispatch({ type: "streamed", turn: mine, event });
-      follow(chatId, event);
-    });
+    await call(
+      whenSeen((event) => {
+        if (!isLive()) return;
+        if (event.type === "failed" && !event.message && !hasBegun()) return refuse(event.error);
+        turn.dispatch({ type: "streamed", turn: mine, event });
+        follow(chatId, event);
+      }),
+    );
   } catch (thrown) {
     const error = toAppError(thrown);
     if (isLive() && !hasBegun()) return refuse(error);

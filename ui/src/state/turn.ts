@@ -83,7 +83,7 @@ function stream(state: TurnState, live: Live, event: TurnEvent): TurnState {
         content: reply.content + event.answer,
         reasoning: event.reasoning ? (reply.reasoning ?? "") + event.reasoning : reply.reasoning,
         thought: event.thought,
-        run: event.run,
+        run: event.run ?? reply.run,
       }));
     }
     case "done":
@@ -130,6 +130,10 @@ const withChat = (state: TurnState, chatId: number, messages: Message[]): TurnSt
   ...state,
   conversations: { ...state.conversations, [chatId]: messages },
 });
+
+/** A reply being written whose channel is not ours: the page was loaded anew meanwhile. */
+export const isOrphan = (message: Message, live: Live | null): boolean =>
+  message.status === "streaming" && message.id !== live?.assistantId;
 
 /** The version of a message that is `step` before or after it; null at the ends. */
 export function otherVersion(message: Message, step: 1 | -1): number | null {
