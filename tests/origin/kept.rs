@@ -26,6 +26,7 @@ async fn how_a_reply_came_is_kept_copied_and_in_the_file() {
                 pieces: vec![0, 4, 3],
                 thinking: vec![1, 0, 0],
                 rejected: Some(" \u{1f98a}\"\n".to_owned()),
+                said: false,
             },
         ],
         pace: vec![PaceBin {

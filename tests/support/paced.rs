@@ -1,16 +1,15 @@
 //! `paced-window`: the app's own window for the stories that must not wait for a model. Chats of `SLIPSTREAM_STORY_CHATS`, a
 //! file that the app exports, are there when it opens. `pace TOKENS RATE` is answered with so many tokens at so many a
 //! second, `echo TEXT` with the text, a character a token; all else by the model.
-// Events have the fields that are looked at here; what else there may be is left as it is.
-#![allow(clippy::unwrap_used, clippy::needless_update)]
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use app::bench::Runner;
 use models::{
-    Engine, FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, Margin, Prompt, RoundStats,
-    Sink, SpeculationState, SpeculationStats,
+    Engine, FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, Margin, Piece, Prompt,
+    RoundStats, SelfCheck, Sink, SpeculationState, SpeculationStats,
 };
 
 /// Drafts a round has, and how many of them are kept in turn.
@@ -29,7 +28,7 @@ fn main() {
         if let Some(file) = std::env::var_os("SLIPSTREAM_STORY_CHATS")
             && state.store.list_chats().await.unwrap().is_empty()
         {
-            state.import_chats(file.as_ref()).await.unwrap();
+            state.import_chats(&[file.into()]).await.unwrap();
         }
         state.turns = state.turns.with_runner(|engine| Arc::new(Paced(engine)));
         state
@@ -59,6 +58,10 @@ impl Runner for Paced {
 
     fn margin(&self, request: GenerateRequest, before: Vec<u32>) -> models::Result<Margin> {
         self.0.margin(request, before)
+    }
+
+    fn self_check(&self) -> models::Result<SelfCheck> {
+        self.0.self_check()
     }
 
     fn spell(&self, ids: Vec<u32>) -> models::Result<String> {
@@ -104,6 +107,7 @@ impl Reply {
             text: self.text.clone(),
             reasoning: String::new(),
             answer: self.text,
+            late: Vec::new(),
             thinking_used_budget: false,
             finish,
             stats: self.stats,
@@ -113,6 +117,12 @@ impl Reply {
     fn round(&mut self, answer: Vec<String>, start: Instant) -> GenerationEvent {
         let accepted = answer.len() - 1;
         let ids = vec![1; answer.len()];
+        let pieces = (self.tokens.len()..).zip(&answer).map(|(token, text)| Piece {
+            token,
+            thinking: false,
+            bytes: text.len(),
+        });
+        let pieces = pieces.collect();
         let answer = answer.concat();
         self.tokens.extend(&ids);
         self.text.push_str(&answer);
@@ -123,7 +133,9 @@ impl Reply {
             round: RoundStats {
                 drafted: DEPTH,
                 accepted,
+                kept: ids.len(),
                 tokens: ids,
+                pieces,
                 ..Default::default()
             },
             stats: self.stats.clone(),

@@ -9,6 +9,7 @@ mod loading;
 mod margin;
 mod measured;
 mod origin;
+mod reply;
 mod request;
 mod speculating;
 mod thinking;

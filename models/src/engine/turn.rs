@@ -8,28 +8,25 @@ use serde_json::{Map, Value, json};
 
 use super::figures::Figures;
 use super::loading::{Model, TextParts};
-use super::origin::Ledger;
+use super::reply::{Reply, Taken};
 use super::speculating::plan;
-use super::thinking::Thinking;
-use super::{
-    Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Message, Piece, Prompt, RoundStats, Sink,
-};
+use super::{Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Message, Prompt, RoundStats, Sink};
 use crate::family::wiring_place;
-use crate::generate::{Limits, Round};
+use crate::generate::Limits;
 use crate::nn::rows::CHECKED_ROWS;
 use crate::nn::{ffi, rows};
 use crate::registry::StartRequest;
-use crate::text::{Delta, RenderInput, TextStream, ThinkingParser};
+use crate::text::{Delta, RenderInput};
 use crate::{Error, Result};
 
 /// A prompt, ready to run.
-struct Prepared {
+pub(super) struct Prepared {
     ids: Vec<u32>,
     /// The text it was made from; its end tells whether the reply starts inside a thinking block.
-    text: String,
-    tools: Option<Value>,
+    pub(super) text: String,
+    pub(super) tools: Option<Value>,
     /// Whether the reply is a chat turn, whose thinking is shown apart.
-    chat: bool,
+    pub(super) chat: bool,
 }
 
 /// Runs one generation and remembers how often the drafts of its wiring were right.
@@ -326,7 +323,7 @@ pub(super) fn count(parts: &TextParts, text: &str) -> Result<usize> {
     Ok(tokenizer(parts)?.encode(text)?.len())
 }
 
-fn tokenizer(parts: &TextParts) -> Result<&crate::text::Tokenizer> {
+pub(super) fn tokenizer(parts: &TextParts) -> Result<&crate::text::Tokenizer> {
     parts.tokenizer.as_ref().ok_or_else(|| Error::Tokenizer {
         message: "this checkpoint has no tokenizer.json, so it can only continue token ids".to_owned(),
     })
@@ -338,179 +335,4 @@ fn template_message(message: &Message) -> Value {
         object.insert("reasoning_content".to_owned(), Value::from(reasoning.as_str()));
     }
     object
-}
-
-/// The reply as it grows.
-struct Reply<'m> {
-    parts: &'m TextParts,
-    stream: TextStream,
-    parser: ThinkingParser,
-    thinking: Thinking,
-    limits: Limits,
-    tokens: Vec<u32>,
-    text: String,
-    ledger: Ledger,
-}
-
-/// What became of a round.
-#[derive(Default)]
-struct Taken {
-    /// The text to show.
-    delta: Delta,
-    /// Which tokens it came from.
-    pieces: Vec<Piece>,
-    /// How many of the round's tokens count.
-    kept: usize,
-    /// The rejected draft as text.
-    rejected: Option<String>,
-    /// Whether they end the reply.
-    finish: Option<FinishReason>,
-}
-
-impl<'m> Reply<'m> {
-    fn new(parts: &'m TextParts, request: &GenerateRequest, prompt: &Prepared, limits: Limits) -> Result<Self> {
-        if parts.tokenizer.is_none() && request.stop.iter().any(|s| !s.is_empty()) {
-            tokenizer(parts)?;
-        }
-        let format = if prompt.chat {
-            parts.format
-        } else {
-            crate::text::OutputFormat::Plain
-        };
-        let limit = limits.max_tokens.saturating_add(request.continued.len());
-        let mut reply = Self {
-            parts,
-            stream: TextStream::new(&request.stop),
-            parser: ThinkingParser::new(format, &prompt.text, prompt.tools.as_ref()),
-            thinking: Thinking::new(format, &prompt.text, request.thinking_budget),
-            limits: Limits {
-                max_tokens: limit,
-                ..limits
-            },
-            tokens: Vec::new(),
-            text: String::new(),
-            ledger: Ledger::default(),
-        };
-        // Shown before.
-        if let Some(finish) = reply.take_all(&request.continued).finish {
-            return Err(Error::Usage {
-                message: format!("the reply that is to go on had ended already ({})", finish.as_str()),
-            });
-        }
-        Ok(reply)
-    }
-
-    /// Ends the thinking if it is over: the text to show, what was said for it, and whether that ends the reply.
-    fn end_thinking(&mut self) -> Result<Option<(Delta, RoundStats, Option<FinishReason>)>> {
-        if !self.thinking.is_over() {
-            return Ok(None);
-        }
-        let mut tokens = self.thinking.end(self.parts, &self.tokens)?;
-        tokens.truncate(self.limits.max_tokens.saturating_sub(self.tokens.len()));
-        let taken = self.take_all(&tokens);
-        tokens.truncate(taken.kept);
-        let said = RoundStats {
-            tokens,
-            kept: taken.kept,
-            pieces: taken.pieces,
-            said: true,
-            ..RoundStats::default()
-        };
-        Ok(Some((taken.delta, said, taken.finish)))
-    }
-
-    /// Takes tokens one by one, as no round does: nothing between them ends the thinking.
-    fn take_all(&mut self, tokens: &[u32]) -> Taken {
-        let mut all = Taken::default();
-        for token in tokens {
-            let one = Round {
-                tokens: vec![*token],
-                drafted: 0,
-                accepted: 0,
-                rejected: None,
-            };
-            let one = self.take(&one);
-            all.delta.reasoning += &one.delta.reasoning;
-            all.delta.answer += &one.delta.answer;
-            all.pieces.extend(one.pieces);
-            all.kept += one.kept;
-            all.finish = one.finish;
-            if all.finish.is_some() {
-                break;
-            }
-        }
-        all
-    }
-
-    fn take(&mut self, round: &Round) -> Taken {
-        let from = self.text.len();
-        let mut finish = None;
-        let mut rejected = None;
-        let mut kept = 0;
-        for token in &round.tokens {
-            if kept == round.accepted {
-                rejected = round.rejected.map(|id| self.reading(id));
-            }
-            kept += 1;
-            if self.limits.eos.contains(token) {
-                finish = Some(FinishReason::Stop);
-                break;
-            }
-            self.tokens.push(*token);
-            let piece = self
-                .parts
-                .tokenizer
-                .as_ref()
-                .map(|t| t.token_bytes(*token))
-                .unwrap_or_default();
-            self.thinking.push(&piece);
-            let flow = self.stream.push(&piece, &mut self.text);
-            self.ledger.token(self.text.len() + self.stream.held());
-            if flow == ControlFlow::Break(()) {
-                finish = Some(FinishReason::Stop);
-                break;
-            }
-            if self.thinking.is_over() {
-                break;
-            }
-        }
-        if finish.is_none() && self.tokens.len() >= self.limits.max_tokens {
-            finish = Some(FinishReason::Length);
-        }
-        let delta = self.parser.push(&self.text[from..]);
-        Taken {
-            delta,
-            pieces: self.ledger.pieces(&self.parser.take_sources()),
-            kept,
-            rejected,
-            finish,
-        }
-    }
-
-    /// How a token would read that came next.
-    fn reading(&self, id: u32) -> String {
-        match &self.parts.tokenizer {
-            Some(tokenizer) => self.stream.reading(&tokenizer.token_bytes(id)),
-            None => id.to_string(),
-        }
-    }
-
-    fn end(mut self, finish: FinishReason, figures: Figures) -> Generated {
-        let from = self.text.len();
-        if self.stream.stop().is_none() {
-            self.stream.finish(&mut self.text);
-        }
-        self.parser.push(&self.text[from..]);
-        let (outcome, sources) = self.parser.finish_with_sources(finish == FinishReason::Length);
-        Generated {
-            stats: figures.stats(self.tokens.len(), self.thinking.thought()),
-            tokens: self.tokens,
-            text: self.text,
-            reasoning: outcome.reasoning,
-            answer: outcome.answer,
-            late: self.ledger.pieces(&sources),
-            thinking_used_budget: outcome.thinking_used_budget,
-            finish,
-        }
-    }
 }
