@@ -19,6 +19,7 @@ fn generate_answers_as_json() {
             "tokens",
             "text",
             "finish_reason",
+            "thinking",
             "timings",
             "speculation"
         ]

@@ -91,7 +91,7 @@ story("the first start explains itself once, offers what fits, and stands in nob
   // Nothing to be closed first: a message is answered.
   await ready(window);
   await send(window, QUESTION);
-  await until("an answer", async () => /Paris/.test(await window.text("message-text").catch(() => "")));
+  await until("an answer", async () => /capital of France is/.test(await window.text("message-assistant").catch(() => "")));
   await window.click("new-chat");
   await window.click("welcome-close");
   await until("a closed card", async () => !(await shown(window, "first-start")));
