@@ -33,12 +33,22 @@ pub fn attention(queries: &Array, keys: &Array, values: &Array, scale: f32) -> R
     })
 }
 
-/// As [`attention`], where row `i` sees the keys at which `seen` `[1, 1, L, S]` is true. Runs as it is, whatever that
-/// does to the last bit: for drafters.
+/// As [`attention`], where row `i` sees the keys at which `seen` `[L, S]` is true. Runs as it is, whatever that does to the
+/// last bit: for drafters.
+///
+/// Written out: MLX's CUDA backend plans its fused kernel anew for every length of blocks, which takes longer than a round.
 pub fn attention_where(queries: &Array, keys: &Array, values: &Array, scale: f32, seen: &Array) -> Result<Array> {
-    let mask = ScaledDotProductAttentionMask::Array(seen);
-    let out = scaled_dot_product_attention(queries, keys, values, scale, mask, None)?;
-    Ok(out.swap_axes(1, 2)?)
+    let &[_, heads, rows, head_dim] = queries.shape() else {
+        return Err(crate::Error::backend("attention of something else than heads"));
+    };
+    let (kv_heads, held) = (keys.shape()[1], keys.shape()[2]);
+    let grouped = |a: &Array, group: i32, n: i32| a.reshape(&[1, kv_heads, group, n, head_dim]);
+    let scaled = queries.multiply(super::scalar(scale, queries.dtype())?)?;
+    let scores = grouped(&scaled, heads / kv_heads, rows)?.matmul(grouped(keys, 1, held)?.swap_axes(3, 4)?)?;
+    let hidden = super::scalar(f32::NEG_INFINITY, scores.dtype())?;
+    let weights = ops::softmax_axis(ops::select(seen, scores, hidden)?, -1, true)?;
+    let out = weights.matmul(grouped(values, 1, held)?)?;
+    Ok(out.reshape(&[1, heads, rows, head_dim])?.swap_axes(1, 2)?)
 }
 
 /// Rows `from..to` of the last `L` positions: keys behind a row are left out, not masked, when they can be.

@@ -175,7 +175,7 @@ impl family::Drafter<Target> for Drafter {
             })
             .collect();
         let near = Array::from_slice(&near, &[rows, steps + rows]);
-        let seen = ops::concatenate(&[before, near], 1)?.reshape(&[1, 1, rows, offset + steps + rows])?;
+        let seen = ops::concatenate(&[before, near], 1)?;
         let out = self.run(
             target,
             &mut state.cache,

@@ -80,7 +80,7 @@ impl Layer {
 pub(super) struct Sight {
     /// Position of the first row.
     pub(super) offset: i32,
-    /// The keys that each row sees, `[1, 1, L, S]`.
+    /// The keys that each row sees, `[L, S]`.
     pub(super) seen: Array,
 }
 
