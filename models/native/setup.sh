@@ -48,7 +48,7 @@ lib=$out/$kind/mlx/lib
 # Everything that the result depends on; a line that does not match sends us through the steps again.
 sum() { cat "$@" | sha256sum | cut -c1-64; }
 mlx_sys=$(grep -A1 '^name = "mlx-sys"$' "$root/Cargo.lock" | tail -n 1)
-stamp="$kind $triple $root $mlx_sys $(sum "$here"/{setup.sh,CMakeLists.txt,compat.h,apple_shim.c,requirements.txt} \
+stamp="$kind $triple $root $mlx_sys $(sum "$here"/{setup.sh,CMakeLists.txt,MLXConfig.cmake,compat.h,apple_shim.c,requirements.txt} \
   "$here"/bindings/{Cargo.lock,src/main.rs})"
 if [ "$(cat "$out/stamp" 2>/dev/null)" = "$stamp" ] && [ -e "$lib/libmlxc.so" ] && [ -e "$lib/libmlx.so" ] &&
   [ -e "$out/bindings/bindings.rs" ] && [ -e "$out/cargo-config.toml" ]; then
@@ -121,7 +121,7 @@ build=$out/build-$kind
 grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$here" "$build/CMakeCache.txt" || rm -rf "$build"
 cmake -S "$here" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
   -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=14 \
-  -DMLX_C_DIR="$mlx_c" -DCMAKE_PREFIX_PATH="$out/$kind/mlx" >"$out/cmake.log" 2>&1 ||
+  -DMLX_C_DIR="$mlx_c" -DMLX_DIR="$here" -DMLX_PREFIX="$out/$kind/mlx" >"$out/cmake.log" 2>&1 ||
   { tail -n 30 "$out/cmake.log" >&2; fail "cmake failed; the whole log is target/native/cmake.log"; }
 cmake --build "$build" >>"$out/cmake.log" 2>&1 ||
   { tail -n 30 "$out/cmake.log" >&2; fail "libmlxc.so did not build; the whole log is target/native/cmake.log"; }
