@@ -74,3 +74,58 @@ impl Sampler {
         Ok(Proposal { id, log_q: None })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::SamplingParams;
+
+    /// Whatever the device finds is kept, the draft is the one that would be made if the host had known.
+    #[test]
+    fn a_draft_behind_a_round_is_the_one_made_after_it() {
+        let (vocabulary, first) = (40, 11);
+        let choices = [3u32, 9, 3, 27];
+        let logits = mlx_rs::random::normal::<f32>(&[1, 1, vocabulary], None, None, &mlx_rs::random::key(5).unwrap());
+        let logits = logits.unwrap().multiply(Array::from_f32(0.5)).unwrap();
+        let mut ids = Vec::new();
+        for (temperature, frequency_penalty) in [(0.0, 0.0), (0.0, 3.0), (1.5, 0.0), (1.5, 0.7)] {
+            let params = SamplingParams {
+                temperature,
+                frequency_penalty,
+                seed: 4,
+                // Which of these comes next is the history's affair.
+                logit_bias: vec![
+                    (3, 3.0 * frequency_penalty),
+                    (9, 2.7 * frequency_penalty),
+                    (27, 2.3 * frequency_penalty),
+                ],
+                ..SamplingParams::default()
+            };
+            let sampler = Sampler::new(&params, vocabulary as usize).unwrap();
+            for rule in [Acceptance::Equality, Acceptance::Rejection] {
+                let rule = sampler.acceptance(rule);
+                for kept in 0..choices.len() {
+                    let mut drafts: Vec<u32> = choices[..3].to_vec();
+                    if let Some(draft) = drafts.get_mut(kept) {
+                        *draft += 1;
+                    }
+                    let row = |ids: &[u32]| Array::from_slice(ids, &[1, ids.len() as i32]);
+                    let on_device = Sampler::kept(&row(&drafts), &row(&choices)).unwrap();
+                    assert_eq!(on_device.clone().item_exact::<i32>(), kept as i32);
+                    let before = sampler.count(&[1, 9]);
+                    let ahead = sampler.draft_behind(rule, &logits, first, &row(&choices), &on_device, &before);
+                    let said = [&[1, 9], &choices[..=kept]].concat();
+                    let known = sampler.draft(rule, &logits, first + kept + 1, &sampler.count(&said));
+                    let (ahead, known) = (ahead.unwrap(), known.unwrap());
+                    let id = ahead.id.item_exact::<u32>();
+                    assert_eq!(id, known.id.item_exact::<u32>(), "{temperature}, {rule:?}, {kept}");
+                    assert_eq!(ahead.log_q.is_some(), rule == Acceptance::Rejection);
+                    ids.push(id);
+                }
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(ids.len() > 6, "the cases can be told apart: {ids:?}");
+    }
+}
