@@ -146,7 +146,7 @@ fn every_character_is_its_tokens_whatever_held_it_back() {
     let parts: Vec<(u32, f32)> = parts.map(|id| (id, 30.0)).collect();
     let mut split = 0;
     // Hot enough for bytes that make up no character, and for some that do.
-    for (temperature, block) in [(0.0, 0), (0.0, 3), (1.0, 4), (8.0, 2), (8.0, 0), (30.0, 4)] {
+    for (temperature, block) in [(0.0, 3), (1.0, 4), (8.0, 2), (8.0, 0), (30.0, 4)] {
         let speculation = match block {
             0 => Speculation::Off,
             size => Speculation::Block(size),

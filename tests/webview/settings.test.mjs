@@ -95,6 +95,8 @@ story("the first start explains itself once, offers what fits, and stands in nob
   await window.click("new-chat");
   await window.click("welcome-close");
   await until("a closed card", async () => !(await shown(window, "first-start")));
+  // The program is ended from outside, in the middle of whatever it does: what is being written down has its moment.
+  await new Promise((done) => setTimeout(done, 1000));
 
   await window.close();
   window = await open();
