@@ -5,11 +5,8 @@ use std::ops::ControlFlow;
 use models::families::FAMILIES;
 use models::generate::{Depth, Limits, PREFILL_CHUNK, chunk_ends};
 use models::registry::{Pair, StartRequest};
-use models::{
-    Engine, Error, GenerateRequest, Generated, GenerationEvent, LoadRequest, Message, Prompt, Role, SamplingParams,
-    Speculation,
-};
-use tests::{builtin, cache_difference, golden, load};
+use models::{Error, GenerateRequest, Generated, GenerationEvent, Message, Prompt, Role, SamplingParams, Speculation};
+use tests::{builtin, cache_difference, engine_with_builtin, golden, load};
 
 /// What ends a turn in these prompts.
 const END: u32 = 149;
@@ -273,17 +270,6 @@ fn memory_is_bounded_and_the_least_used_goes_first() {
     assert_eq!(pair.kept_bytes(), 0);
 }
 
-fn engine() -> Engine {
-    let engine = Engine::start();
-    let request = LoadRequest {
-        target: builtin("target"),
-        drafter: Some(builtin("drafter")),
-        ..LoadRequest::default()
-    };
-    engine.load(request).unwrap();
-    engine
-}
-
 fn say(messages: &[Message], fresh: bool) -> GenerateRequest {
     GenerateRequest {
         max_tokens: Some(24),
@@ -309,7 +295,7 @@ fn go_on(_: GenerationEvent) -> ControlFlow<()> {
 /// Ten turns through the engine: what is read for a turn is at most the turn itself and the reply before it.
 #[test]
 fn the_time_to_the_first_token_does_not_grow_with_the_history() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     let long = "Here is what I would like you to keep in mind while we talk about rivers, towns and trains. ".repeat(4);
     let mut messages = vec![message(Role::System, &long)];
     let mut read = Vec::new();
@@ -381,7 +367,7 @@ fn ids_go_on_from_any_token_as_if_nothing_had_been_cut() {
 
 #[test]
 fn a_reply_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     let messages = [message(Role::User, "Count from one to twenty.")];
     for (temperature, speculation) in [(0.0, Speculation::Block(4)), (0.9, Speculation::Off)] {
         let mut request = say(&messages, false);
@@ -415,7 +401,7 @@ fn a_reply_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
 
 #[test]
 fn a_reply_that_has_ended_does_not_go_on() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     let request = GenerateRequest {
         stop: vec![".".to_owned()],
         max_tokens: Some(90),
@@ -435,7 +421,7 @@ fn a_reply_that_has_ended_does_not_go_on() {
 
 #[test]
 fn a_prompt_that_was_stopped_halfway_is_not_read_from_the_start_again() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     let long = "One two three four five six seven eight nine ten. ".repeat(55);
     let request = say(&[message(Role::User, &long)], false);
     let mut events = 0;

@@ -7,10 +7,10 @@ use models::families::FAMILIES;
 use models::generate::{Limits, sync_count};
 use models::registry::Pair;
 use models::{
-    Engine, GenerateRequest, Generated, GenerationEvent, LoadRequest, Message, Prompt, Role, SamplingParams, Sink,
-    Speculation, ThinkingEnd,
+    Engine, GenerateRequest, Generated, GenerationEvent, Message, Prompt, Role, SamplingParams, Sink, Speculation,
+    ThinkingEnd,
 };
-use tests::{builtin, cache_difference, golden, greedy, load, start};
+use tests::{builtin, cache_difference, engine_with_builtin, golden, greedy, load, start};
 
 const QUESTION: &str = "What is the capital of France?";
 
@@ -83,18 +83,6 @@ fn what_is_said_in_the_models_place_is_said_the_same_with_drafts() {
     }
 }
 
-fn engine() -> Engine {
-    let engine = Engine::start();
-    let request = LoadRequest {
-        target: builtin("target"),
-        drafter: Some(builtin("drafter")),
-        ..LoadRequest::default()
-    };
-    let loaded = engine.load(request).unwrap();
-    assert!(loaded.can_think);
-    engine
-}
-
 fn request(sampling: SamplingParams, speculation: Speculation, budget: Option<usize>) -> GenerateRequest {
     GenerateRequest {
         sampling,
@@ -145,7 +133,7 @@ impl Sink for Impatient {
 
 #[test]
 fn a_budget_ends_thinking_at_the_same_token_with_speculation_on_and_off() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     for (setting, budgets) in [(greedy(), &[0, 1, 5, 8, 1000][..]), (sampled(), &[1, 5])] {
         let free = generate(&engine, request(setting.clone(), Speculation::Off, None));
         assert_eq!(free.stats.thought.ended, None);
@@ -182,7 +170,7 @@ fn a_budget_ends_thinking_at_the_same_token_with_speculation_on_and_off() {
 
 #[test]
 fn an_answer_at_once_is_what_a_budget_of_as_many_tokens_gives() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     let mut last = None;
     for speculation in [Speculation::Off, Speculation::Block(4)] {
         for patience in 1..=3 {
@@ -227,7 +215,7 @@ fn an_answer_at_once_is_what_a_budget_of_as_many_tokens_gives() {
 
 #[test]
 fn a_reply_whose_thinking_was_ended_goes_on_from_anywhere() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     let whole = generate(&engine, request(sampled(), Speculation::Off, Some(3)));
     // Inside the thinking, at its end, inside what was said in the model's place, and behind it.
     for cut in [1, 3, 4, 9, whole.tokens.len() - 1] {
@@ -258,7 +246,7 @@ fn a_reply_whose_thinking_was_ended_goes_on_from_anywhere() {
 /// beforehand where that round has to end.
 #[test]
 fn thinking_that_begins_and_is_over_inside_one_round_is_cut_there() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     let tokenizer = models::text::Tokenizer::load(&builtin("target")).unwrap();
     let one = |text: &str| match tokenizer.encode(text).unwrap()[..] {
         [id] => id,

@@ -11,7 +11,7 @@ use models::{
     Engine, GenerateRequest, Generated, GenerationEvent, LoadRequest, Message, Piece, Prompt, Role, RoundStats,
     SamplingParams, Speculation,
 };
-use tests::{builtin, golden};
+use tests::{builtin, engine_with_builtin, golden};
 
 /// A reply with its rounds, and the text that each of its tokens showed.
 struct Reply {
@@ -19,17 +19,6 @@ struct Reply {
     rounds: Vec<RoundStats>,
     thinking: Vec<String>,
     answer: Vec<String>,
-}
-
-fn engine() -> Engine {
-    let engine = Engine::start();
-    let request = LoadRequest {
-        target: builtin("target"),
-        drafter: Some(builtin("drafter")),
-        ..LoadRequest::default()
-    };
-    engine.load(request).unwrap();
-    engine
 }
 
 fn reply(engine: &Engine, request: GenerateRequest) -> Reply {
@@ -141,7 +130,7 @@ fn raw(prompt: &str, temperature: f32, speculation: Speculation) -> GenerateRequ
 
 #[test]
 fn every_character_is_its_tokens_whatever_held_it_back() {
-    let (engine, tokenizer) = (engine(), Tokenizer::load(&builtin("target")).unwrap());
+    let (engine, tokenizer) = (engine_with_builtin(), Tokenizer::load(&builtin("target")).unwrap());
     let parts = (0..tokenizer.vocab_size() as u32).filter(|id| String::from_utf8(tokenizer.token_bytes(*id)).is_err());
     let parts: Vec<(u32, f32)> = parts.map(|id| (id, 30.0)).collect();
     let mut split = 0;
@@ -196,7 +185,7 @@ fn every_character_is_its_tokens_whatever_held_it_back() {
 
 #[test]
 fn thinking_and_answer_are_cut_by_token_and_tags_are_nobodys_text() {
-    let (engine, tokenizer) = (engine(), Tokenizer::load(&builtin("target")).unwrap());
+    let (engine, tokenizer) = (engine_with_builtin(), Tokenizer::load(&builtin("target")).unwrap());
     for (thinking, block) in [(Some(true), 3), (Some(false), 3), (Some(true), 5), (None, 2)] {
         let request = GenerateRequest {
             thinking,
@@ -230,7 +219,7 @@ fn thinking_and_answer_are_cut_by_token_and_tags_are_nobodys_text() {
 /// that were right): runs of different block sizes must nearly always tell of it alike.
 #[test]
 fn runs_of_every_block_size_tell_of_the_same_drafts() {
-    let engine = engine();
+    let engine = engine_with_builtin();
     // The rejected draft at each place where a round began, `None` if it was accepted.
     let mut first: HashMap<usize, Option<String>> = HashMap::new();
     let (mut text, mut agreed, mut differed, mut rejected) = (None, 0, 0, 0);
@@ -287,7 +276,7 @@ fn a_checkpoint_without_tokenizer_tells_ids_and_a_reply_that_goes_on_counts_on()
     let drafts = made.rounds.iter().filter_map(|round| round.rejected.as_ref());
     assert!(drafts.clone().count() > 0 && drafts.clone().all(|id| id.parse::<u32>().is_ok()));
 
-    let engine = self::engine();
+    let engine = engine_with_builtin();
     let whole = reply(&engine, raw("Once upon a time", 0.0, Speculation::Block(3)));
     for cut in [1, 7, 20] {
         let request = GenerateRequest {

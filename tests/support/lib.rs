@@ -16,7 +16,7 @@ use models::families::FAMILIES;
 use models::family::LoadOptions;
 use models::generate::{Decoder, Depth, Limits};
 use models::registry::{Entry, Pair, StartRequest};
-use models::{Acceptance, SamplingParams};
+use models::{Acceptance, Engine, LoadRequest, SamplingParams};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -34,6 +34,18 @@ pub fn golden(family: &str) -> PathBuf {
 /// A part of the built-in model: `target` or `drafter`.
 pub fn builtin(part: &str) -> PathBuf {
     root().join("assets/builtin").join(part)
+}
+
+/// An engine with the built-in pair.
+pub fn engine_with_builtin() -> Engine {
+    let engine = Engine::start();
+    let request = LoadRequest {
+        target: builtin("target"),
+        drafter: Some(builtin("drafter")),
+        ..LoadRequest::default()
+    };
+    engine.load(request).unwrap();
+    engine
 }
 
 /// The folder of larger trained checkpoints, where there is one: `CHECKPOINTS_ROOT`, or beside the repository.
