@@ -158,10 +158,10 @@ story("a version is written with other settings, Enter may be a new line, and wh
   await window.browser.keys("Escape");
   const field = await window.at("composer-input");
   await until("the field with the focus", async () => field.isFocused());
-  await window.browser.keys("a");
+  await window.browser.keys("What is");
   await window.browser.keys("Enter");
-  await window.browser.keys("b");
-  assert.equal(await field.getValue(), "a\nb");
+  await window.browser.keys("12 + 30?");
+  assert.equal(await field.getValue(), "What is\n12 + 30?");
   assert.equal(await (await window.all("message-user")).length, 1);
   await window.browser.keys(["Control", "Enter"]);
   await reply(window, 2);
