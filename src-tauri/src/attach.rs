@@ -45,6 +45,23 @@ impl PickedPdfs {
     }
 }
 
+/// What the person dropped on the window and the window has not asked for yet: it gets to see no other path.
+#[derive(Clone, Default)]
+pub(crate) struct DroppedPaths(Arc<Mutex<Vec<PathBuf>>>);
+
+impl DroppedPaths {
+    /// Remembers the last drop.
+    pub(crate) fn note(&self, paths: &[PathBuf]) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = paths.to_vec();
+    }
+
+    /// Those of `wanted` that were dropped, once.
+    pub(crate) fn take(&self, wanted: &[PathBuf]) -> Vec<PathBuf> {
+        let dropped = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        dropped.into_iter().filter(|path| wanted.contains(path)).collect()
+    }
+}
+
 /// A file's name without its folder.
 pub(crate) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()

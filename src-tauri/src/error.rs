@@ -164,6 +164,7 @@ impl Error {
                 store::Error::NoChat(_) | store::Error::NoMessage(_) | store::Error::NoMeasurement(_) => "not_found",
                 store::Error::NotAReply(_) => "not_a_reply",
                 store::Error::NotAMessage(_) => "not_a_message",
+                store::Error::NotTheLast(_) => "not_the_last",
                 store::Error::CannotContinue(_) => "cannot_continue",
                 store::Error::ChatBusy => "busy",
                 store::Error::Task(_) => "internal",
@@ -214,6 +215,7 @@ impl Error {
                 }
                 store::Error::NotAReply(_) => "choose a reply of the model",
                 store::Error::NotAMessage(_) => "choose a message that you wrote",
+                store::Error::NotTheLast(_) => "it has a reply; write that one again",
                 store::Error::CannotContinue(_) => "write it again, or ask the model to go on",
                 store::Error::ChatBusy => "wait for it to finish; it may run in another window or terminal",
                 store::Error::Task(_) => "try again; if it comes back, restart Slipstream",

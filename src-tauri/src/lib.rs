@@ -20,6 +20,7 @@ pub mod turn;
 mod words;
 
 use tauri::Manager;
+use tauri_plugin_window_state::StateFlags;
 
 use crate::state::AppState;
 
@@ -35,13 +36,16 @@ pub fn run() -> tauri::Result<()> {
 pub fn run_with(change: impl AsyncFnOnce(AppState) -> AppState + Send + 'static) -> tauri::Result<()> {
     let app = tauri::Builder::default()
         .plugin(tauri_plugin_single_instance::init(|app, _arguments, _folder| {
-            if let Some(window) = app.get_webview_window("main") {
-                // A window that cannot come to the front is still there.
-                let _ = window.unminimize();
-                let _ = window.set_focus();
-            }
+            commands::window::show(app);
         }))
-        .plugin(tauri_plugin_window_state::Builder::new().build())
+        .plugin(commands::window::guard())
+        .on_window_event(commands::window::on_event)
+        .plugin(
+            // Whether it was hidden is not kept: a start shows it.
+            tauri_plugin_window_state::Builder::new()
+                .with_state_flags(StateFlags::all() - StateFlags::VISIBLE)
+                .build(),
+        )
         .plugin(tauri_plugin_opener::init())
         .plugin(tauri_plugin_dialog::init())
         .invoke_handler(tauri::generate_handler![
@@ -64,6 +68,7 @@ pub fn run_with(change: impl AsyncFnOnce(AppState) -> AppState + Send + 'static)
             commands::library::delete_message,
             commands::library::message_origin,
             commands::library::attach_files,
+            commands::library::sort_drop,
             commands::library::read_pdf,
             commands::library::count_tokens,
             commands::library::export_chats,
@@ -71,6 +76,7 @@ pub fn run_with(change: impl AsyncFnOnce(AppState) -> AppState + Send + 'static)
             commands::turns::send_message,
             commands::turns::regenerate,
             commands::turns::edit_message,
+            commands::turns::answer_message,
             commands::turns::continue_reply,
             commands::turns::stop_turn,
             commands::turns::answer_now,
@@ -128,11 +134,13 @@ pub fn run_with(change: impl AsyncFnOnce(AppState) -> AppState + Send + 'static)
             && let Ok(state) = state.get()
         {
             tauri::async_runtime::block_on(async {
-                // Nobody can take a deletion back any more. What stays is purged at another start.
-                let _ = state.store.purge().await;
                 // A reply that does not end in time is marked at the next start.
                 let _ = tokio::time::timeout(std::time::Duration::from_secs(3), state.close()).await;
             });
+        }
+        #[cfg(target_os = "macos")]
+        if let tauri::RunEvent::Reopen { .. } = event {
+            commands::window::show(app);
         }
     });
     Ok(())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use models::Engine;
 
-use crate::attach::{self, Kind, PickedPdfs};
+use crate::attach::{self, DroppedPaths, Kind, PickedPdfs};
 use crate::bench::Benches;
 use crate::downloads::Downloads;
 use crate::error::Error;
@@ -12,7 +12,8 @@ use crate::hub::head;
 use crate::hub::token::{self, TokenStore};
 use crate::hub::{Hub, HubConfig};
 use crate::ipc::{
-    AppError, Attachment, ChatConfig, DataFolder, ExportFormat, Imported, ModelsView, Picked, TokenSource, TokenView,
+    AppError, Attachment, ChatConfig, DataFolder, Dropped, ExportFormat, Imported, ModelsView, Picked, TokenSource,
+    TokenView,
 };
 use crate::library::{Assets, Library, Places};
 use crate::offers;
@@ -36,6 +37,7 @@ pub struct AppState {
     tokens: TokenStore,
     data_dir: PathBuf,
     pdfs: PickedPdfs,
+    drops: DroppedPaths,
 }
 
 impl AppState {
@@ -85,6 +87,7 @@ impl AppState {
             tokens,
             data_dir: data_dir.to_owned(),
             pdfs: PickedPdfs::default(),
+            drops: DroppedPaths::default(),
         })
     }
 
@@ -293,6 +296,20 @@ impl AppState {
             }
         }
         Ok(picked)
+    }
+
+    /// Notes what the person let fall on the window.
+    pub fn note_drop(&self, paths: &[PathBuf]) {
+        self.drops.note(paths);
+    }
+
+    /// Tells folders that were dropped from files, and reads the files. What nobody dropped is not looked at.
+    pub async fn sort_drop(&self, paths: &[PathBuf]) -> Result<Dropped, AppError> {
+        let (folders, files): (Vec<_>, Vec<_>) = self.drops.take(paths).into_iter().partition(|path| path.is_dir());
+        Ok(Dropped {
+            folders: folders.iter().map(|path| path.display().to_string()).collect(),
+            files: self.attach(&files).await?,
+        })
     }
 
     /// The bytes of a PDF that was picked, once.

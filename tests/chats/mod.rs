@@ -217,7 +217,7 @@ async fn a_deleted_chat_can_be_taken_back_until_it_is_purged() {
         Err(Error::NoChat(_))
     ));
     assert!(matches!(store.show_message(two.user.id).await, Err(Error::NoChat(_))));
-    // Another process that starts now leaves it alone.
+    // The app's next start leaves it alone.
     Store::open(dir.path()).await.unwrap().close().await;
     assert_eq!(store.restore_chat(id).await.unwrap().id, id);
     assert_eq!(store.open_chat(id).await.unwrap().messages.len(), 4);
@@ -225,14 +225,22 @@ async fn a_deleted_chat_can_be_taken_back_until_it_is_purged() {
     store.delete_chat(id).await.unwrap();
     store.close().await;
     let raw = pool(dir.path()).await;
-    sqlx::query("UPDATE chats SET deleted_at = deleted_at - 7200000")
-        .execute(&raw)
-        .await
-        .unwrap();
+    let age = async |days: i64| {
+        sqlx::query("UPDATE chats SET deleted_at = deleted_at - ?")
+            .bind(days * 24 * 60 * 60 * 1000)
+            .execute(&raw)
+            .await
+            .unwrap();
+    };
+    age(29).await;
+    let store = Store::open(dir.path()).await.unwrap();
+    assert_eq!(store.list_deleted().await.unwrap().len(), 1, "not a month old");
+    store.close().await;
+    age(2).await;
     let store = Store::open(dir.path()).await.unwrap();
     assert!(
         matches!(store.restore_chat(id).await, Err(Error::NoChat(_))),
-        "forgotten, it is gone"
+        "after a month it is gone"
     );
     let left: i64 = sqlx::query_scalar("SELECT count(*) FROM messages")
         .fetch_one(&raw)

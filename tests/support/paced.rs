@@ -1,12 +1,13 @@
 //! `paced-window`: the app's own window for the stories that must not wait for a model. Chats of `SLIPSTREAM_STORY_CHATS`, a
 //! file that the app exports, are there when it opens. `pace TOKENS RATE` is answered with so many tokens at so many a
-//! second, `echo TEXT` with the text, a character a token; all else by the model.
+//! second, `echo TEXT` with the text, a byte a token, by the engine's own text stream; all else by the model.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use app::bench::Runner;
+use models::text::TextStream;
 use models::{
     Engine, FinishReason, GenerateRequest, Generated, GenerationEvent, GenerationStats, Margin, Piece, Prompt,
     RoundStats, SelfCheck, Sink, SpeculationState, SpeculationStats,
@@ -45,8 +46,7 @@ impl Runner for Paced {
             _ => "",
         };
         if let Some(text) = asked.strip_prefix("echo ") {
-            let pieces: Vec<String> = text.chars().map(String::from).collect();
-            return Ok(Reply::default().say(pieces.into_iter(), Duration::from_millis(4), sink));
+            return Ok(Reply::default().say(bytes(text).into_iter(), Duration::from_millis(4), sink));
         }
         if let Some((tokens, rate)) = asked.strip_prefix("pace ").and_then(|rest| rest.split_once(' ')) {
             let (tokens, rate): (usize, f64) = (tokens.parse().unwrap(), rate.parse().unwrap());
@@ -67,6 +67,17 @@ impl Runner for Paced {
     fn spell(&self, ids: Vec<u32>) -> models::Result<String> {
         self.0.spell(ids)
     }
+}
+
+/// What each byte shows: nothing until its character is whole.
+fn bytes(text: &str) -> Vec<String> {
+    let mut stream = TextStream::new(&[]);
+    let show = |byte| {
+        let mut shown = String::new();
+        assert!(stream.push(&[byte], &mut shown).is_continue());
+        shown
+    };
+    text.bytes().map(show).collect()
 }
 
 /// About four characters each, as tokens have.

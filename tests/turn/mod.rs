@@ -1,5 +1,6 @@
 //! Chat turns with the real engine and the built-in model, on real SQLite files.
 
+mod answers;
 mod branches;
 mod failures;
 mod memory;

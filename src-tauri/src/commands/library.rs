@@ -1,11 +1,15 @@
 //! The library of chats.
 
+use std::path::PathBuf;
+
 use tauri::State;
 use tauri_plugin_dialog::DialogExt;
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::ipc::{AppError, Chat, ChatConfig, ChatSummary, ExportFormat, Imported, Picked, Provenance, SearchHit};
+use crate::ipc::{
+    AppError, Chat, ChatConfig, ChatSummary, Dropped, ExportFormat, Imported, Picked, Provenance, SearchHit,
+};
 
 #[tauri::command]
 pub(crate) async fn restore_chat(state: State<'_, App>, chat_id: i32) -> Result<ChatSummary, AppError> {
@@ -103,6 +107,12 @@ pub(crate) async fn attach_files(window: tauri::Window, state: State<'_, App>) -
     let files = answer.await.ok().flatten().unwrap_or_default();
     let paths: Vec<_> = files.into_iter().filter_map(|file| file.into_path().ok()).collect();
     state.get()?.attach(&paths).await
+}
+
+/// Tells what was dropped on the window, and reads the files of it.
+#[tauri::command]
+pub(crate) async fn sort_drop(state: State<'_, App>, paths: Vec<PathBuf>) -> Result<Dropped, AppError> {
+    state.get()?.sort_drop(&paths).await
 }
 
 /// The bytes of a PDF that was picked.

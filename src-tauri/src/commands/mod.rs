@@ -7,7 +7,6 @@ pub(crate) mod library;
 pub(crate) mod models;
 pub(crate) mod settings;
 pub(crate) mod turns;
-#[cfg(target_os = "linux")]
 pub(crate) mod window;
 
 use crate::ipc::AppError;

@@ -40,6 +40,19 @@ pub(crate) async fn edit_message(
     Ok(())
 }
 
+/// Answers a message of the person that the shown branch ends with.
+#[tauri::command]
+pub(crate) async fn answer_message(
+    state: State<'_, App>,
+    message_id: i32,
+    options: TurnOptions,
+    on_event: Channel<TurnEvent>,
+) -> Result<(), AppError> {
+    let turns = &state.get()?.turns;
+    let _told_in_the_channel = turns.answer(message_id, &options, listener(on_event)).await;
+    Ok(())
+}
+
 /// Goes on with a reply that broke off, as if it had not.
 #[tauri::command]
 pub(crate) async fn continue_reply(

@@ -144,6 +144,16 @@ pub struct Picked {
     pub refused: Vec<AppError>,
 }
 
+/// What was dropped on the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Dropped {
+    /// Folders, which may hold models.
+    pub folders: Vec<String>,
+    /// What became of the files.
+    pub files: Picked,
+}
+
 /// What chats can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]

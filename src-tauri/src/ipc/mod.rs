@@ -117,6 +117,7 @@ pub fn bindings() -> String {
         declare::<Attachment>(&config),
         declare::<PickedPdf>(&config),
         declare::<Picked>(&config),
+        declare::<Dropped>(&config),
         declare::<ExportFormat>(&config),
         declare::<Imported>(&config),
     ];

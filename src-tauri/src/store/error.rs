@@ -49,6 +49,9 @@ pub enum Error {
     /// Only the person's messages can be edited.
     #[error("message {0} is not one of yours")]
     NotAMessage(i32),
+    /// Only the message that a chat ends with can be answered.
+    #[error("message {0} is not the last one shown")]
+    NotTheLast(i32),
     /// A reply that ended, or whose tokens are not known, or that others follow.
     #[error("reply {0} cannot go on")]
     CannotContinue(i32),

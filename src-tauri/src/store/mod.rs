@@ -84,7 +84,7 @@ impl Store {
             other => Error::Migration(other),
         })?;
         store.mark_interrupted().await?;
-        store.purge_forgotten().await?;
+        store.purge_old().await?;
         store.owner.clear_abandoned();
         drop(guard);
         Ok(store)

@@ -1,10 +1,10 @@
-//! Deleted chats: out of sight at once, gone when nobody can want them back any more.
+//! Deleted chats: out of sight at once, gone after a month or when the person says so.
 
 use super::{Error, Result, Store, chats, now};
 use crate::ipc::ChatSummary;
 
-/// A chat that another process deleted may still be taken back there for this long.
-const KEPT_MS: i64 = 60 * 60 * 1000;
+/// How long a deleted chat can be taken back: a slip may be noticed days later.
+const KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 
 impl Store {
     /// Deletes a chat; until it is purged it can be restored.
@@ -71,8 +71,8 @@ impl Store {
         self.purge_before(i64::MAX).await
     }
 
-    /// Removes those that a process deleted which ended before it could remove them.
-    pub(super) async fn purge_forgotten(&self) -> Result<()> {
+    /// Removes those that were deleted long ago.
+    pub(super) async fn purge_old(&self) -> Result<()> {
         self.purge_before(now() - KEPT_MS).await
     }
 

@@ -61,6 +61,24 @@ impl Store {
         Ok(begun)
     }
 
+    /// Stores an empty reply to one of the person's messages that the shown branch ends with.
+    pub async fn begin_answer(&self, message_id: i32) -> Result<Begun> {
+        self.mark_interrupted().await?;
+        let mut write = self.write().await?;
+        let message = messages::get(&mut write, message_id).await?;
+        if message.role != Role::User {
+            return Err(Error::NotAMessage(message_id));
+        }
+        chats::get(&mut write, message.chat_id).await?;
+        refuse_busy(&mut write, message.chat_id).await?;
+        if branches::leaf(&mut write, message.chat_id).await? != Some(message_id) {
+            return Err(Error::NotTheLast(message_id));
+        }
+        let begun = self.answer(&mut write, message.chat_id, Some(message_id)).await?;
+        write.commit().await?;
+        Ok(begun)
+    }
+
     /// Stores another, empty version of a reply. One that failed without a word makes room for it.
     pub async fn begin_again(&self, message_id: i32) -> Result<Begun> {
         self.mark_interrupted().await?;

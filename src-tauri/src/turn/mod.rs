@@ -118,6 +118,17 @@ impl Turns {
         self.turn(begin, options, listener).await
     }
 
+    /// Answers a message that has no reply: its reply was deleted, or the chat came so from elsewhere.
+    pub async fn answer(
+        &self,
+        message_id: i32,
+        options: &TurnOptions,
+        listener: Listener,
+    ) -> Result<Message, AppError> {
+        let begin = async { Ok(self.store.begin_answer(message_id).await?) };
+        self.turn(begin, options, listener).await
+    }
+
     /// Answers once more, on a branch of its own.
     pub async fn regenerate(
         &self,

@@ -58,6 +58,8 @@ pub struct Mtp<'a, T: Target, D: Drafter<T>> {
 enum Next<C, M> {
     /// The first token after the prompt, or after what was said in the model's place: id and flag, `[1, 2]`.
     First(Array),
+    /// The round after a first token `[1, 1]`, which is not queued yet.
+    Begin(Array),
     /// A round.
     Round(Box<Pending<C, M>>),
     /// A round without drafts.
@@ -134,6 +136,17 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
         Ok(())
     }
 
+    /// Queues the round after a first token, if that is what comes next.
+    fn begin(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Begin(bonus) => self.queue(&bonus),
+            next => {
+                self.next = next;
+                Ok(())
+            }
+        }
+    }
+
     /// Queues draft and verify, and the draft behind them. `first` is the first draft where it is made already.
     fn speculate(
         &mut self,
@@ -201,10 +214,8 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     }
 
     fn first(&mut self, first: &Array) -> Result<Round> {
-        // Queued before the first token is read: it is the first to be shown, but not the last to be computed.
-        let bonus = crate::nn::slice(first, 1, 0, 1)?;
-        self.given += 1;
-        self.queue(&bonus)?;
+        // Read before a round is queued: MLX holds whoever queues until little is left to be done, and the first token would
+        // seem to take a round and the first round no time.
         let read = read_ids(first)?;
         self.pace.lap();
         let &[token, good] = read.as_slice() else {
@@ -215,8 +226,9 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
                 position: self.position - 1,
             });
         }
-        if self.limits.eos.contains(&token) {
-            self.drop_queued()?;
+        self.given += 1;
+        if !self.limits.eos.contains(&token) {
+            self.next = Next::Begin(crate::nn::slice(first, 1, 0, 1)?);
         }
         Ok(Round {
             tokens: vec![token],
@@ -304,7 +316,7 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
                 self.forget_drafts(&pending.before)?;
             }
             Next::Plain(step) => self.cache.restore(step.before()),
-            Next::First(_) | Next::Nothing => {}
+            Next::First(_) | Next::Begin(_) | Next::Nothing => {}
         }
         Ok(())
     }
@@ -316,11 +328,12 @@ impl<T: Target, D: Drafter<T>> Decoder for Mtp<'_, T, D> {
             return Ok(None);
         }
         self.pace.enter();
+        self.begin()?;
         let round = match std::mem::replace(&mut self.next, Next::Nothing) {
             Next::First(first) => self.first(&first)?,
             Next::Round(pending) => self.round(&pending)?,
             Next::Plain(step) => self.plain(*step)?,
-            Next::Nothing => return Ok(None),
+            Next::Begin(_) | Next::Nothing => return Ok(None),
         };
         self.pace.leave();
         Ok(Some(round))

@@ -14,6 +14,7 @@ impl<T: Target, D: Drafter<T>> Mtp<'_, T, D> {
         let Some(&first) = ids.first() else {
             return Ok(());
         };
+        self.begin()?;
         match std::mem::replace(&mut self.next, Next::Nothing) {
             Next::Round(pending) => {
                 self.target.rewind(&mut self.cache, &pending.verified, 1)?;
@@ -21,7 +22,9 @@ impl<T: Target, D: Drafter<T>> Mtp<'_, T, D> {
                 self.lag.push(&one(first), &pending.verified.hidden.rows(0, 1)?);
             }
             Next::Plain(step) => self.lag.push(&one(first), step.hidden()),
-            Next::First(_) | Next::Nothing => return Err(Error::backend("saying something before the first round")),
+            Next::First(_) | Next::Begin(_) | Next::Nothing => {
+                return Err(Error::backend("saying something before the first round"));
+            }
         }
         let read = run_said(self.target, &mut self.cache, ids, rows)?;
         for (hidden, next) in read.iter().zip(&ids[1..]) {
