@@ -30,6 +30,12 @@ pub enum Error {
     /// A chat title without text.
     #[error("the title is empty")]
     EmptyTitle,
+    /// A reply that was begun with keys and values held otherwise cannot go on.
+    #[error("this reply was begun with keys and values held {held}")]
+    OtherKv {
+        /// How, in words.
+        held: &'static str,
+    },
     /// A reply goes on only with the model that began it.
     #[error("this reply was begun by another model, `{model}`")]
     OtherModel {
@@ -176,6 +182,7 @@ impl Error {
             Error::Stopped => "stopped",
             Error::TurnRunning => "busy",
             Error::OtherModel { .. } => "other_model",
+            Error::OtherKv { .. } => "other_kv",
             Error::Import { .. } => "import",
             Error::File { .. } => "file",
             Error::BadOption { .. } => "bad_option",
@@ -230,6 +237,9 @@ impl Error {
             Error::NotPicked => "attach it again",
             Error::Stopped => "start it again when the model is there",
             Error::TurnRunning => "wait for it to finish, or stop it",
+            Error::OtherKv { .. } => {
+                "choose that in the settings, load the model again and continue, or write the reply again as it is now"
+            }
             Error::OtherModel { .. } => "load that model and continue, or write the reply again with this one",
             Error::Import { .. } => {
                 "choose a JSON file that was exported by Slipstream, ChatGPT (conversations.json) or Open WebUI"

@@ -55,6 +55,7 @@ fn pair(entry: &Entry, machine: Memory, disk_free: Option<f64>, shelf: &[Shelved
                 .map(|part| WantedPart {
                     repo: part.repo.to_string(),
                     revision: part.revision.clone(),
+                    asked: None,
                     include: part.include.clone(),
                     exclude: part.exclude.clone(),
                     head_only: false,

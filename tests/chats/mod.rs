@@ -4,7 +4,7 @@ mod words;
 
 use std::path::Path;
 
-use app::ipc::{Chat, ChatConfig, MessageStatus, Provenance, TurnOptions};
+use app::ipc::{Chat, ChatConfig, KvChoice, MessageStatus, Provenance, TurnOptions};
 use app::store::{Begun, Ending, Error, Made, Resume, Store};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
@@ -297,6 +297,7 @@ async fn a_duplicate_has_all_branches_and_a_life_of_its_own() {
         options: TurnOptions::default(),
         system_prompt: Some("Be brief.".to_owned()),
         thought: None,
+        kv: KvChoice::Plain,
     };
     store.describe_turn(again.assistant.id, &made).await.unwrap();
     finish(&store, &again, "first again").await;
@@ -329,6 +330,7 @@ async fn only_a_last_reply_that_broke_off_goes_on_and_from_what_its_ids_had_show
         },
         system_prompt: Some("Be brief.".to_owned()),
         thought: None,
+        kv: KvChoice::Plain,
     };
     store.describe_turn(begun.assistant.id, &made).await.unwrap();
     let stopped = Ending {

@@ -44,6 +44,13 @@ async fn messages_are_found_by_their_words_in_any_script_and_on_any_branch() {
     ] {
         assert_eq!(ids(store.search(query).await.unwrap()), found, "{query}");
     }
+    // A page that was pasted, and what no keyboard has.
+    let page = (0..5000).map(|n| format!("w{n} a{} ", n % 90)).collect::<String>();
+    assert!(store.search(&page).await.unwrap().is_empty());
+    assert_eq!(
+        store.search("needle needle\0 needle").await.unwrap().len(),
+        store.search("needle").await.unwrap().len()
+    );
     let hit = store.search("needle").await.unwrap().remove(0);
     let text: String = hit.pieces.iter().map(|piece| piece.text.as_str()).collect();
     assert!(

@@ -139,6 +139,7 @@ fn download_in_a_child() {
     let part = PartRequest {
         repo: job.repo.parse().unwrap(),
         revision: None,
+        branch: None,
         include: job.include,
         exclude: Vec::new(),
         head_only: false,

@@ -2,6 +2,7 @@
 //! lies in the original.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use app::hub::{CancelToken, Hub, HubConfig, PartRequest, Plan};
 use tempfile::TempDir;
@@ -9,6 +10,17 @@ use tests::fake_hub::{Body, FakeHub, File, Repo};
 use tests::{golden, greedy, load, run};
 
 const REPO: &str = "tiny-org/tiny-model";
+
+fn of_head() -> PartRequest {
+    PartRequest {
+        repo: REPO.parse().unwrap(),
+        revision: None,
+        branch: None,
+        include: Vec::new(),
+        exclude: Vec::new(),
+        head_only: true,
+    }
+}
 
 /// What a download of the head alone makes.
 fn fetched(hub: &FakeHub, home: &Path) -> (Plan, PathBuf) {
@@ -18,15 +30,8 @@ fn fetched(hub: &FakeHub, home: &Path) -> (Plan, PathBuf) {
         .unwrap();
     runtime.block_on(async {
         let hub = Hub::new(HubConfig::at(&hub.url(), home)).unwrap();
-        let request = PartRequest {
-            repo: REPO.parse().unwrap(),
-            revision: None,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            head_only: true,
-        };
         let cancel = CancelToken::new();
-        let plan = hub.plan(&[request], &cancel).await.unwrap();
+        let plan = hub.plan(&[of_head()], &cancel).await.unwrap();
         let parts = hub.download(&plan, &|_| {}, &cancel).await.unwrap();
         (plan, parts[0].dir.clone())
     })
@@ -80,4 +85,34 @@ fn a_head_in_the_mtp_folder_is_taken_by_the_engine() {
         inspection.problems
     );
     assert_eq!(inspection.mtp.files, ["mtp/weights.safetensors"]);
+}
+
+/// A head goes to the home, which may be on another disk than the cache: that one must have room.
+#[tokio::test]
+async fn room_for_a_head_is_looked_for_where_it_goes() {
+    let hub = FakeHub::with(Repo::new(REPO, File::all_in(&golden("qwen3_5/hf"))));
+    let dir = TempDir::new().unwrap();
+    let (home, cache) = (dir.path().join("home"), dir.path().join("cache"));
+    let with_room_only_in = |place: &Path| {
+        let place = place.to_owned();
+        let config = HubConfig {
+            cache_dir: cache.clone(),
+            disk_free: Arc::new(move |dir: &Path| Some(if dir.starts_with(&place) { u64::MAX } else { 0 })),
+            ..HubConfig::at(&hub.url(), &home)
+        };
+        Hub::new(config).unwrap()
+    };
+    let cancel = CancelToken::new();
+    let roomy = with_room_only_in(&home);
+    let plan = roomy.plan(&[of_head()], &cancel).await.unwrap();
+    assert!(plan.fits());
+    roomy.download(&plan, &|_| {}, &cancel).await.unwrap();
+
+    std::fs::remove_dir_all(&home).unwrap();
+    let full = with_room_only_in(&cache);
+    let plan = full.plan(&[of_head()], &cancel).await.unwrap();
+    assert!(!plan.fits());
+    let error = full.download(&plan, &|_| {}, &cancel).await.unwrap_err();
+    assert_eq!(error.kind(), "disk_full", "{error}");
+    assert!(error.to_string().contains("home"), "{error}");
 }

@@ -130,6 +130,9 @@ async fn another_revision_is_fetched_when_it_is_asked_for() {
     assert!(matches!(home.over().await, DownloadPhase::Done { .. }));
     let pinned = tests::fake_hub::COMMIT;
     assert!(holds(&home.snapshot(pinned), &Body::formula(MIB, 1)));
+    // Whoever asks for the branch without a network finds it.
+    let branch = home.snapshot(pinned).join("../../refs/main");
+    assert_eq!(std::fs::read_to_string(branch).unwrap(), pinned);
 
     // By name, or when it was over, it is what there is now.
     home.hub.add(Repo::new(REPO, weights(2)).commit(NEXT));

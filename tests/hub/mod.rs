@@ -121,6 +121,7 @@ fn request(include: &[&str]) -> PartRequest {
     PartRequest {
         repo: REPO.parse().unwrap(),
         revision: None,
+        branch: None,
         include: include.iter().map(|&pattern| pattern.into()).collect(),
         exclude: Vec::new(),
         head_only: false,

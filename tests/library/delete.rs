@@ -119,3 +119,50 @@ async fn deleting_never_reaches_outside() {
     );
     assert!(elsewhere.read_dir().unwrap().next().is_some());
 }
+
+#[tokio::test]
+async fn deleting_in_a_folder_of_the_persons_stops_at_links_and_at_the_hubs_own_home() {
+    let disk = Disk::new().await;
+    let library = &disk.state.library;
+    let shelf = disk.dir.path().join("lmstudio/models/someone");
+    let put = |path: &Path| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    };
+
+    // Fetched into a folder: the notes of the tool that did it go too.
+    let fetched = shelf.join("Fetched");
+    copy(&builtin("drafter"), &fetched);
+    put(&fetched.join(".cache/huggingface/.gitignore"));
+    put(&fetched.join(".cache/huggingface/download/config.json.metadata"));
+    library.delete(fetched.to_str().unwrap(), true).await.unwrap();
+    assert!(!fetched.exists());
+
+    // Fetched into a folder that is somebody's home: there the same name holds a cache and a token.
+    let home = shelf.join("Home");
+    copy(&builtin("drafter"), &home);
+    let kept = [
+        "token",
+        "hub/models--a--b/blobs/1",
+        "hub/models--a--b/refs/main",
+        "download/config.json.metadata",
+    ];
+    let kept = kept.map(|name| home.join(".cache/huggingface").join(name));
+    kept.iter().for_each(|path| put(path));
+    library.delete(home.to_str().unwrap(), true).await.unwrap();
+    assert!(!home.join("model.safetensors").exists());
+    assert!(kept.iter().all(|path| path.exists()));
+
+    // A link leads to what is not ours, as a folder and as the place of a head.
+    let real = disk.dir.path().join("real");
+    copy(&builtin("drafter"), &real);
+    let link = shelf.join("Link");
+    symlink(&real, &link).unwrap();
+    let error = library.delete(link.to_str().unwrap(), true).await.unwrap_err();
+    assert_eq!(error.kind, "outside_cache");
+    let target = shelf.join("Target");
+    copy(&builtin("target"), &target);
+    symlink(&real, target.join("mtp")).unwrap();
+    library.delete(target.to_str().unwrap(), true).await.unwrap();
+    assert!(real.join("model.safetensors").exists() && !target.join("model.safetensors").exists());
+}

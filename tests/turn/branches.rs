@@ -1,6 +1,6 @@
 //! Versions of messages, and replies that go on.
 
-use app::ipc::{ChatConfig, Message, MessageStatus, Provenance, RoundText, TurnEvent, TurnOptions};
+use app::ipc::{ChatConfig, KvChoice, Message, MessageStatus, Provenance, RoundText, TurnEvent, TurnOptions};
 
 use super::{App, Heard, QUESTION, STORY, greedy};
 
@@ -113,6 +113,7 @@ async fn a_complete_reply_and_one_of_another_model_do_not_go_on() {
         options: sampled(5),
         system_prompt: None,
         thought: None,
+        kv: KvChoice::Plain,
     };
     // Only while it is being written can a reply be described: as another model would have.
     let begun = app.state.store.begin_continued(cut.id).await.unwrap();

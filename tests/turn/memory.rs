@@ -1,6 +1,6 @@
 //! What is set for memory, and the data folder.
 
-use app::ipc::{KvChoice, ModelStatus, Settings, Verdict};
+use app::ipc::{KvChoice, ModelStatus, Settings, TurnOptions, Verdict};
 use app::library::BUILTIN;
 use app::state::AppState;
 
@@ -33,9 +33,20 @@ async fn keys_and_values_are_held_as_the_settings_say() {
         let ready = app.state.library.ready().await.unwrap();
         assert!(ready.loaded.check_key.contains(words), "{}", ready.loaded.check_key);
     }
+    let cut = TurnOptions {
+        max_tokens: Some(4),
+        ..greedy()
+    };
     let listener = Heard::default().listener();
-    let reply = app.state.turns.send(None, QUESTION, &greedy(), listener).await.unwrap();
-    assert!(!reply.content.is_empty());
+    let reply = app.state.turns.send(None, QUESTION, &cut, listener).await.unwrap();
+    assert!(reply.can_continue && !reply.content.is_empty());
+    // What was begun so goes on so, or not at all.
+    set(&app.state, |settings| settings.kv = KvChoice::Plain).await;
+    app.state.load_model(BUILTIN, None).await.unwrap();
+    let listener = Heard::default().listener();
+    let refused = app.state.turns.go_on(reply.id, &greedy(), listener).await.unwrap_err();
+    assert_eq!(refused.kind, "other_kv");
+    assert!(refused.message.ends_with("in 4 bits"), "{}", refused.message);
 }
 
 /// Rows of 16 numbers cannot be packed: the model is loaded all the same, and says that it holds them as they are.

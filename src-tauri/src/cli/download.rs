@@ -76,6 +76,7 @@ async fn download(arguments: Arguments, cancel: &CancelToken) -> Result<(), AppE
     let request = PartRequest {
         repo,
         revision: arguments.revision.or(named),
+        branch: None,
         include: arguments.include,
         exclude: arguments.exclude,
         head_only: arguments.head_only,

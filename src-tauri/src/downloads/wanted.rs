@@ -14,6 +14,7 @@ pub(super) fn requests(wanted: &Wanted) -> Result<Vec<PartRequest>, HubError> {
                 .clone()
                 .filter(|revision| !revision.is_empty())
                 .or(in_address),
+            branch: part.asked.clone(),
             include: part.include.clone(),
             exclude: part.exclude.clone(),
             head_only: part.head_only,
@@ -26,6 +27,7 @@ pub(super) fn requests(wanted: &Wanted) -> Result<Vec<PartRequest>, HubError> {
 pub(super) fn pinned(mut wanted: Wanted, plan: &Plan) -> Wanted {
     for (part, planned) in wanted.parts.iter_mut().zip(&plan.parts) {
         part.repo = planned.repo.to_string();
+        part.asked = Some(planned.revision.clone()).filter(|asked| *asked != planned.commit);
         part.revision = Some(planned.commit.clone());
     }
     wanted

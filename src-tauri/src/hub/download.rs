@@ -28,7 +28,10 @@ impl Hub {
         }
         Ok(Plan {
             parts,
-            disk_free: (self.config().disk_free)(&self.config().cache_dir),
+            disk_free: match requests.iter().all(|request| request.head_only) {
+                true => (self.config().disk_free)(&head::heads_dir(&self.config().home)),
+                false => (self.config().disk_free)(&self.config().cache_dir),
+            },
         })
     }
 
@@ -62,7 +65,7 @@ impl Hub {
         }
         Ok(PlanPart {
             repo: listing.repo,
-            revision: listing.revision,
+            revision: request.branch.clone().unwrap_or(listing.revision),
             commit: listing.commit,
             gated: listing.gated,
             license: listing.license,
@@ -194,17 +197,30 @@ impl Hub {
         Ok(())
     }
 
+    /// Whether each disk has room for what goes there: heads lie in the home, which may be another one than the cache's.
     fn check_room(&self, plan: &Plan) -> Result<(), HubError> {
-        let dir = &self.config().cache_dir;
-        let needed = plan.total().saturating_sub(self.present(plan));
-        match (self.config().disk_free)(dir) {
-            Some(free) if free < needed => Err(HubError::DiskFull {
-                dir: dir.clone(),
-                needed,
-                free: Some(free),
-            }),
-            _ => Ok(()),
+        let config = self.config();
+        let heads = plan.parts.iter().filter_map(|part| part.head.as_ref());
+        let heads: u64 = heads.map(|head| head.total().saturating_sub(head.present())).sum();
+        let all = plan.total().saturating_sub(self.present(plan));
+        let is_one_disk = config.cache_dir.starts_with(&config.home);
+        let files = if is_one_disk { all } else { all.saturating_sub(heads) };
+        for (dir, needed) in [
+            (config.cache_dir.clone(), files),
+            (head::heads_dir(&config.home), heads),
+        ] {
+            match (config.disk_free)(&dir) {
+                Some(free) if free < needed => {
+                    return Err(HubError::DiskFull {
+                        dir,
+                        needed,
+                        free: Some(free),
+                    });
+                }
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Bytes of a plan that are there now.

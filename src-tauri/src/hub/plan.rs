@@ -12,6 +12,8 @@ pub struct PartRequest {
     pub repo: RepoId,
     /// Branch, tag or commit; `main` if not given.
     pub revision: Option<String>,
+    /// The branch or tag that leads to `revision`, where that is a commit: the cache notes where it led.
+    pub branch: Option<String>,
     /// Patterns of paths; none means what the loader needs.
     pub include: Vec<String>,
     /// Patterns of paths that are left out.

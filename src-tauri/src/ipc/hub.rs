@@ -60,6 +60,10 @@ pub struct WantedPart {
     pub repo: String,
     /// Branch, tag or commit; without one the main branch.
     pub revision: Option<String>,
+    /// What was asked for, where `revision` is the commit that it led to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub asked: Option<String>,
     /// Patterns over paths; none means what the loader needs.
     pub include: Vec<String>,
     /// Patterns over paths to leave out.

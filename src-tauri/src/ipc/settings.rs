@@ -26,6 +26,18 @@ pub enum KvChoice {
     Four,
 }
 
+impl KvChoice {
+    /// How that is, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            KvChoice::Plain => "as they are",
+            KvChoice::Eight => "in 8 bits",
+            KvChoice::Four => "in 4 bits",
+        }
+    }
+}
+
 /// Where chats and settings are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]

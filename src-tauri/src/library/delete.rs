@@ -60,20 +60,46 @@ fn plan(found: &Found) -> Result<Plan, Error> {
         (Some(repo_dir), _) => cached(found, repo_dir),
         // Anything else that lies there was put there by somebody.
         (None, ModelPlace::Heads) if found.commit.is_some() => head(found),
-        (None, _) => Ok(Plan {
-            // Only what makes a checkpoint: a folder of the person's may hold more.
-            remove: [files(&found.dir, 0), files(&found.dir.join("mtp"), 0)]
-                .concat()
-                .into_iter()
-                .filter(|path| is_part(path))
-                .chain(files(&found.dir.join(".cache/huggingface"), 4))
-                .collect(),
-            empty: vec![found.dir.clone()],
-            whole: false,
-            shared: 0,
-            foreign: true,
-        }),
+        (None, _) => folder(found),
     }
+}
+
+/// A folder of the person's, which may hold more: only what makes a checkpoint goes.
+fn folder(found: &Found) -> Result<Plan, Error> {
+    if found.dir.is_symlink() {
+        return Err(Error::OutsideCache {
+            path: found.dir.display().to_string(),
+        });
+    }
+    let mtp = found.dir.join("mtp");
+    // Behind a link lies the head of another model.
+    let own_head = if mtp.is_symlink() { Vec::new() } else { files(&mtp, 0) };
+    let parts = [files(&found.dir, 0), own_head].concat();
+    Ok(Plan {
+        remove: parts
+            .into_iter()
+            .filter(|path| is_part(path))
+            .chain(notes(&found.dir))
+            .collect(),
+        empty: vec![found.dir.clone()],
+        whole: false,
+        shared: 0,
+        foreign: true,
+    })
+}
+
+/// What the hub's own tool notes beside files that it fetched into a folder. Where anything else lies with it, it is the home
+/// of that tool, with its cache and its token, and stays.
+fn notes(dir: &Path) -> Vec<PathBuf> {
+    let home = dir.join(".cache/huggingface");
+    let is_note = |path: PathBuf| ["download", ".gitignore", "CACHEDIR.TAG"].contains(&&*name_of(&path));
+    let is_link = [dir.join(".cache"), home.clone(), home.join("download")]
+        .iter()
+        .any(|path| path.is_symlink());
+    if is_link || !entries(&home).all(is_note) {
+        return Vec::new();
+    }
+    files(&home, 4)
 }
 
 /// A head's folder is the app's own, with all that is in it; so is the lock beside it.

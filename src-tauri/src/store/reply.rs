@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ipc::{AppError, ChatSummary, Message, MessageStatus, Provenance, Run, Thought, TurnOptions};
+use crate::ipc::{AppError, ChatSummary, KvChoice, Message, MessageStatus, Provenance, Run, Thought, TurnOptions};
 
 /// A turn that has begun: both messages are on disk.
 #[derive(Debug, Clone)]
@@ -47,6 +47,9 @@ pub struct Made {
     /// How long it thought, once it has ended or broken off. What the person ended is in the options as a budget.
     #[serde(default)]
     pub thought: Option<Thought>,
+    /// How the model held keys and values: packed ones give other text.
+    #[serde(default)]
+    pub kv: KvChoice,
 }
 
 impl Made {

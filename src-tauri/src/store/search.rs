@@ -13,6 +13,8 @@ use crate::ipc::{SearchHit, SnippetPiece};
 /// The index knows text by three letters in a row; shorter words are looked for in what it found, or everywhere.
 const INDEXED: usize = 3;
 const MOST_HITS: i64 = 60;
+/// A text that was pasted in place of words: what it begins with tells it apart, and SQLite bounds what it can be asked.
+const MOST_WORDS: usize = 50;
 /// Characters, as a person counts them, shown before and after the first word found.
 const BEFORE: usize = 32;
 const AFTER: usize = 80;
@@ -22,7 +24,14 @@ const LONGEST_SIDE: usize = 2048;
 impl Store {
     /// The messages that have every word of the query, the newest first.
     pub async fn search(&self, query: &str) -> Result<Vec<SearchHit>> {
-        let words: Vec<&str> = query.split_whitespace().collect();
+        let mut words: Vec<&str> = Vec::new();
+        // Nobody types a control character, and SQLite's own query language ends at one of them.
+        let all = query.split(|c: char| c.is_whitespace() || c.is_control());
+        for word in all.filter(|word| !word.is_empty()) {
+            if !words.contains(&word) && words.len() < MOST_WORDS {
+                words.push(word);
+            }
+        }
         if words.is_empty() {
             return Ok(Vec::new());
         }

@@ -3,7 +3,7 @@
 use models::GenerateRequest;
 
 use crate::error::Error;
-use crate::ipc::{Run, Thought, TurnOptions};
+use crate::ipc::{KvChoice, Run, Thought, TurnOptions};
 use crate::store::{Begun, Continued};
 
 /// Sampling as it was; speculation and the token limit, which change no word of the text, as they are asked for now.
@@ -18,12 +18,18 @@ pub(super) fn options(continued: Option<&Continued>, asked: &TurnOptions) -> Tur
     }
 }
 
-/// Adds what there is of the reply. Ids of another model mean something else.
-pub(super) fn prepare(begun: &Begun, model: &str, request: &mut GenerateRequest) -> Result<(), Error> {
+/// Adds what there is of the reply. Ids of another model mean something else, and keys and values held otherwise lead
+/// elsewhere.
+pub(super) fn prepare(begun: &Begun, model: &str, kv: KvChoice, request: &mut GenerateRequest) -> Result<(), Error> {
     if let Some(continued) = &begun.continued {
         if continued.made.model != model {
             return Err(Error::OtherModel {
                 model: continued.made.model.clone(),
+            });
+        }
+        if continued.made.kv != kv {
+            return Err(Error::OtherKv {
+                held: continued.made.kv.words(),
             });
         }
         request.continued = continued.tokens.clone();

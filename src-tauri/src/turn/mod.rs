@@ -277,7 +277,7 @@ impl Turns {
     ) -> Ending {
         let options = &continued::options(begun.continued.as_ref(), options);
         let mut request = request::build(&begun.history, &begun.system_prompt, options, &ready.loaded.defaults);
-        if let Err(error) = continued::prepare(begun, &ready.model.id, &mut request) {
+        if let Err(error) = continued::prepare(begun, &ready.model.id, ready.kv, &mut request) {
             return relay.ending(MessageStatus::Failed, Some(error.into()));
         }
         relay.describe(
@@ -293,6 +293,7 @@ impl Turns {
             },
             system_prompt: Some(begun.system_prompt.clone()),
             thought: begun.continued.as_ref().and_then(|c| c.made.thought.clone()),
+            kv: ready.kv,
         };
         // Without it the reply can only be written again if it breaks off.
         let _ = self.store.describe_turn(begun.assistant.id, &made).await;

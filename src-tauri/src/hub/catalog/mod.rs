@@ -222,6 +222,7 @@ impl Part {
         PartRequest {
             repo: self.repo.clone(),
             revision: self.revision.clone(),
+            branch: None,
             include: self.include.clone(),
             exclude: self.exclude.clone(),
             head_only: false,
