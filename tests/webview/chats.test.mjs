@@ -193,5 +193,6 @@ story("a version is written with other settings, Enter may be a new line, and wh
   }
   window.screenshot("deleted-chats");
   await window.click("deleted-purge");
+  await window.click("confirm-deleted-yes");
   await (await window.at("deleted-none")).waitForExist();
 });

@@ -22,6 +22,15 @@ async function makeRepeatable(window) {
   await until("a closed menu", async () => !(await (await window.at("temperature")).isExisting()));
 }
 
+/** Runs a command of the switcher by its words. */
+export async function order(window, words) {
+  await window.browser.keys(["Control", "k"]);
+  await until("the field with the focus", async () => (await window.at("switcher-input")).isFocused().catch(() => false));
+  await window.browser.keys([...words]);
+  await window.browser.keys("Enter");
+  await until("a closed switcher", async () => !(await (await window.at("switcher-input")).isExisting()));
+}
+
 /** Writes a message and sends it. */
 export async function send(window, text) {
   const field = await window.at("composer-input");

@@ -200,6 +200,6 @@ story("models in the cache are listed by what they are, and a deleted one is gon
   window.screenshot("models-local");
 
   await (await head.$('[data-testid="model-delete"]')).click();
-  await window.click("delete-confirm");
+  await window.click("delete-ask-yes");
   await until("the head is gone", async () => !(await (await window.browser.$(`[data-id="${snapshot(HEAD)}"]`)).isExisting()));
 });

@@ -1,7 +1,8 @@
 // What a person sets, and what the first start says, told to the real window.
 import assert from "node:assert/strict";
-import { QUESTION, ready, send } from "./chatting.mjs";
-import { story, until } from "./window.mjs";
+import { order, QUESTION, ready, send } from "./chatting.mjs";
+import { begin, chat } from "./history.mjs";
+import { PACED, story, until } from "./window.mjs";
 
 const attribute = async (window, id, name) => (await window.at(id)).getAttribute(name);
 const shown = async (window, id) => (await window.at(id)).isExisting();
@@ -112,4 +113,45 @@ story("the first start explains itself once, offers what fits, and stands in nob
   await window.click("offer-get");
   await (await window.at("model-sheet")).waitForExist();
   window.screenshot("first-start-plan");
+});
+
+story("what comes of something done in a sheet is told in it, where it can be reached", async (open, home) => {
+  home.program = PACED;
+  begin(home, [chat("Names for a boat", 1)]);
+  const window = await open();
+  const { browser } = window;
+  await ready(window);
+  const inSheet = (id) => browser.execute((id) => document.querySelector(`[data-testid="${id}"]`)?.closest("dialog[open]") != null, id);
+  const chats = async () => (await window.all("chat-item")).length;
+  await browser.execute(() => document.querySelector("[data-chat]").click());
+  await (await window.at("message-assistant")).waitForExist();
+
+  // A sheet that opens over what was said takes it along: its button is clicked there.
+  await order(window, "delete this");
+  await until("no chat", async () => (await chats()) === 0);
+  await browser.keys(["Control", ","]);
+  await (await window.at("settings")).waitForExist();
+  await until("the toast in the sheet", () => inSheet("toast"));
+  window.screenshot("settings-toast");
+  await window.click("undo");
+  await until("the chat", async () => (await chats()) === 1);
+  assert.equal(await window.text("chat-title"), "Names for a boat", "it was open, and is again");
+  await browser.keys("Escape");
+  await until("a closed page", async () => !(await shown(window, "settings")));
+
+  // What fails is said in the sheet, and nowhere else.
+  await order(window, "delete this");
+  await until("no chat", async () => (await chats()) === 0);
+  await order(window, "deleted");
+  const deleted = await window.at("deleted-chat");
+  await deleted.waitForExist();
+  const id = Number(await deleted.getAttribute("data-id"));
+  await browser.execute(async (chatId) => window.__TAURI_INTERNALS__.invoke("purge_chats", { chatId }), id);
+  await window.click("deleted-restore");
+  await until("the failure in the sheet", () => inSheet("error-message"));
+  assert.equal(await (await window.all("error-message")).length, 1);
+  window.screenshot("sheet-notice");
+  await window.click("dismiss");
+  await until("no failure", async () => !(await shown(window, "error-message")));
+  assert.ok(await shown(window, "deleted-sheet"));
 });

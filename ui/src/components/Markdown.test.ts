@@ -1,4 +1,5 @@
 // @vitest-environment jsdom
+import { openUrl } from "@tauri-apps/plugin-opener";
 import { flushSync, mount, unmount } from "svelte";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import * as drawing from "../lib/html";
@@ -6,6 +7,7 @@ import { loadKatex } from "../lib/katex";
 import Markdown from "./Markdown.svelte";
 import { growing } from "./growing.svelte";
 
+vi.mock("@tauri-apps/plugin-opener", () => ({ openUrl: vi.fn() }));
 vi.mock("../lib/html", async (original) => {
   const real = await original<typeof import("../lib/html")>();
   return { ...real, html: vi.fn(real.html) };
@@ -161,5 +163,35 @@ describe("characters of several parts", () => {
     expect([...page.root.children].every((block) => block.getAttribute("dir") === "auto")).toBe(true);
     expect(page.root.querySelector("pre")?.getAttribute("dir")).toBe("ltr");
     expect(page.root.querySelector(".formula")?.getAttribute("dir")).toBe("ltr");
+  });
+});
+
+describe("a link", () => {
+  const link = (): HTMLElement => {
+    const page = reply();
+    page.add("See [the **page**](https://example.com).");
+    page.end();
+    document.body.append(page.root);
+    return page.root.querySelector<HTMLElement>("strong")!;
+  };
+  const opened = vi.mocked(openUrl);
+  beforeEach(() => void opened.mockClear());
+  afterEach(() => document.body.replaceChildren());
+
+  test.each([
+    ["click", 0],
+    ["auxclick", 1],
+    // Web views without `auxclick` tell the middle button as a click.
+    ["click", 1],
+  ])("opens outside, once, and the window stays: %s of button %i", (type, button) => {
+    const event = new MouseEvent(type, { button, bubbles: true, cancelable: true });
+    link().dispatchEvent(event);
+    expect(event.defaultPrevented).toBe(true);
+    expect(opened.mock.calls).toEqual([["https://example.com"]]);
+  });
+
+  test("does not open by the right button", () => {
+    link().dispatchEvent(new MouseEvent("auxclick", { button: 2, bubbles: true, cancelable: true }));
+    expect(opened).not.toHaveBeenCalled();
   });
 });

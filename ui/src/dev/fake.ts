@@ -288,7 +288,7 @@ mockIPC(async (command, payload): Promise<unknown> => {
       tell({ state: "none" });
       return null;
     case "data_folder":
-      return { path: "/Users/you/Library/Application Support/chat.slipstream.app", variable: "SLIPSTREAM_DATA_DIR", chosen: false, deletedChats: 0 };
+      return { path: "/Users/you/Library/Application Support/chat.slipstream.app", variable: "SLIPSTREAM_DATA_DIR", chosen: false, deletedChats: library.countDeleted() };
     case "open_data_folder":
       return null;
     case "get_settings":

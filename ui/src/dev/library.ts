@@ -11,6 +11,7 @@ export const begin = (summary: ChatSummary): Chat => ({ summary, messages: [], c
 /** What follows each version that is not shown, itself first. */
 const tails = new Map<number, Message[]>();
 const deleted: Chat[] = [];
+export const countDeleted = (): number => deleted.length;
 let newDraft = "";
 
 /** Another version comes in place of the message at `at` and all that follows it. */
@@ -62,6 +63,7 @@ export function answer(chats: Chat[], command: string, args: Record<string, any>
       return null;
     case "restore_chat": {
       const back = deleted.find((c) => c.summary.id === args.chatId)!;
+      deleted.splice(deleted.indexOf(back), 1);
       chats.push(back);
       return back.summary;
     }
@@ -113,6 +115,8 @@ export function answer(chats: Chat[], command: string, args: Record<string, any>
       };
     case "attach_files":
       return { files: [{ name: "notes.md", text: "# Notes\n\nA stack gives back last what it took first.\n", tokens: 14 }], pdfs: [], refused: [] };
+    case "sort_drop":
+      return { folders: args.paths.filter((path: string) => !/\.\w+$/.test(path)), files: { files: args.paths.filter((path: string) => /\.\w+$/.test(path)).map((path: string) => ({ name: path.split("/").at(-1)!, text: "Dropped.\n", tokens: 3 })), pdfs: [], refused: [] } };
     case "export_chats":
       return `/home/you/${args.name}.${args.format}`;
     case "import_chats":

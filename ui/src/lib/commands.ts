@@ -44,7 +44,7 @@ const channel = <T>(onMessage: (message: T) => void): Channel<T> => new Channel<
 export const listChats = (): Promise<ChatSummary[]> => invoke("list_chats");
 export const openChat = (chatId: number): Promise<Chat> => invoke("open_chat", { chatId });
 export const renameChat = (chatId: number, title: string): Promise<ChatSummary> => invoke("rename_chat", { chatId, title });
-/** Until the app ends it can be restored. */
+/** For 30 days it can be restored. */
 export const deleteChat = (chatId: number): Promise<null> => invoke("delete_chat", { chatId });
 export const restoreChat = (chatId: number): Promise<ChatSummary> => invoke("restore_chat", { chatId });
 /** The deleted chats that can still be restored, the last one first. */
@@ -69,6 +69,15 @@ export const deleteMessage = (messageId: number): Promise<Chat> => invoke("delet
 export const messageOrigin = (messageId: number): Promise<Provenance> => invoke("message_origin", { messageId });
 /** Asks for files; none if the person closed the dialog. */
 export const attachFiles = (): Promise<Picked> => invoke("attach_files");
+/** What was dropped on the window. */
+export interface Dropped {
+  /** The folders among it. */
+  folders: string[];
+  /** The files, as if they had been picked. */
+  files: Picked;
+}
+/** Tells folders from files, and reads those of them that can go with a message. */
+export const sortDrop = (paths: string[]): Promise<Dropped> => invoke("sort_drop", { paths });
 /** The bytes of a PDF that was picked, once. */
 export const readPdf = async (id: number): Promise<Uint8Array> => new Uint8Array(await invoke<ArrayBuffer>("read_pdf", { id }));
 /** Null if they cannot be counted now. */
@@ -144,7 +153,7 @@ export const tokenStatus = (): Promise<TokenView> => invoke("token_status");
 export const setToken = (token: string): Promise<TokenView> => invoke("set_token", { token });
 export const clearToken = (): Promise<TokenView> => invoke("clear_token");
 
-/** Folders dragged over the window: whether one is over it, then what was dropped. */
+/** Files and folders dragged over the window: whether one is over it, then what was dropped. */
 export async function followDrops(onDrop: (event: { over: boolean } | { paths: string[] }) => void): Promise<void> {
   await getCurrentWebview().onDragDropEvent(({ payload }) => {
     if (payload.type === "drop") onDrop({ paths: payload.paths });

@@ -9,3 +9,10 @@ export function toAppError(thrown: unknown): AppError {
   }
   return { kind: "unexpected", message: String(thrown || strings.errors.unexpected), hint: null };
 }
+
+/** Several failures as one; what to do is said of each where there is only one. */
+export function asOne(errors: readonly AppError[], hint: string): AppError | null {
+  const [first, ...others] = errors;
+  if (!first || others.length === 0) return first ?? null;
+  return { kind: first.kind, message: errors.map((error) => error.message).join("; "), hint };
+}

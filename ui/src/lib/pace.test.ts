@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { points } from "./pace";
+import { run } from "../state/samples";
+import { liveRate, points, sureRate } from "./pace";
 
 test("a rate is taken over several rounds, never over one", () => {
   const bins = Array.from({ length: 40 }, (_, n) => ({ rounds: 1, tokens: n % 2 === 0 ? 3 : 1, ms: 10 }));
@@ -21,4 +22,11 @@ test("a few rounds have no pace over time", () => {
   expect(points([])).toEqual([]);
   expect(points(Array.from({ length: 8 }, () => ({ rounds: 1, tokens: 1, ms: 1 })))).toEqual([]);
   expect(points(Array.from({ length: 20 }, () => ({ rounds: 1, tokens: 1, ms: 0 })))).toEqual([]);
+});
+
+test("a reply has a rate once two rounds or a quarter of a second of it were written", () => {
+  const rate = (rounds: number, decodeMs: number): number => liveRate(run({ rounds, decodeMs, tokensPerSecond: 1394 }));
+  expect([rate(0, 0), rate(1, 2), rate(0, 249)]).toEqual([NaN, NaN, NaN]);
+  expect([rate(2, 5), rate(1, 250), rate(0, 250)]).toEqual([1394, 1394, 1394]);
+  expect([sureRate(0, 0), sureRate(3, 1394), sureRate(9, 40), sureRate(10, 40)]).toEqual([NaN, NaN, NaN, 40]);
 });

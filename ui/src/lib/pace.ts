@@ -1,6 +1,6 @@
 //! Tokens a second over the time of a reply.
 
-import type { PaceBin } from "../bindings";
+import type { PaceBin, Run } from "../bindings";
 
 export interface PacePoint {
   /** Milliseconds of writing up to here. */
@@ -37,3 +37,13 @@ export function points(bins: readonly PaceBin[]): PacePoint[] {
   });
   return out.length > 1 ? out : [];
 }
+
+/** So much writing makes a rate that says something: a first round is over in no time. */
+const SURE_MS = 250;
+const SURE_ROUNDS = 2;
+
+/** Tokens a second of a reply that is being written; not a number until there is one to speak of. */
+export const liveRate = (run: Run): number => (run.decodeMs >= SURE_MS || run.rounds >= SURE_ROUNDS ? run.tokensPerSecond : NaN);
+
+/** The same where only tokens and their rate are told. */
+export const sureRate = (tokens: number, rate: number): number => (tokens >= (rate * SURE_MS) / 1000 && tokens > 0 ? rate : NaN);

@@ -1,11 +1,12 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import { pdfText } from "./pdf";
+import { library } from "./pdfjs";
 
 // Here there is no window that starts a worker or serves files: PDF.js runs beside the test, with its tables in the code.
 vi.mock("./pdfjs", () => {
   const maps = import.meta.glob<string>("../../../node_modules/pdfjs-dist/cmaps/*.bcmap", { query: "?inline", import: "default" });
   return {
-    library: () => import("pdfjs-dist/legacy/build/pdf.mjs"),
+    library: vi.fn(() => import("pdfjs-dist/legacy/build/pdf.mjs")),
     BinaryData: class {
       async fetch({ filename }: { filename: string }): Promise<Uint8Array> {
         const url = await maps[`../../../node_modules/pdfjs-dist/cmaps/${filename}`]!();
@@ -47,7 +48,7 @@ function document(pages: string[], font = "<</Type /Font /Subtype /Type1 /BaseFo
 const line = (text: string, y = 700): string => `BT /F 12 Tf 50 ${y} Td (${text}) Tj ET`;
 const PICTURE = "q 100 0 0 100 50 50 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \x80 EI Q";
 const refused = (name: string, data: Uint8Array, longest?: number): Promise<{ kind: string; message: string; hint: string }> =>
-  pdfText(name, data, longest).then(
+  pdfText(name, data, { longest }).then(
     (text) => Promise.reject(new Error(`it was read: ${text}`)),
     (error) => error,
   );
@@ -102,4 +103,25 @@ test("text without end is refused, not read to its end", async () => {
   const page = line("lorem ipsum dolor sit amet ".repeat(400)).replace("12 Tf", "0.001 Tf");
   const error = await refused("endless.pdf", document(Array.from({ length: 50 }, () => page)), 100_000);
   expect(error.message).toContain("more than 4 MB");
+});
+
+test("a file has so much time, not each of its pages", async () => {
+  const read = vi.fn(() => new Promise((done) => setTimeout(() => done({ streamTextContent: () => new ReadableStream({ start: (c) => c.close() }), cleanup: () => {} }), 20)));
+  const getDocument = () => ({ promise: Promise.resolve({ numPages: 1000, getPage: read }), destroy: async () => {} });
+  vi.mocked(library).mockResolvedValueOnce({ getDocument } as never);
+  const error = await pdfText("slow.pdf", new Uint8Array(), { patienceMs: 100 }).then(
+    () => Promise.reject(new Error("it was read")),
+    (error) => error,
+  );
+  expect(error.message).toContain("half a minute");
+  const pages = read.mock.calls.length;
+  await new Promise((done) => setTimeout(done, 100));
+  expect(read.mock.calls.length - pages, "pages that are read for nobody").toBeLessThan(2);
+});
+
+test("reading ends when nobody wants it any more", async () => {
+  const end = new AbortController();
+  const text = pdfText("long.pdf", document([line("Words")]), { signal: end.signal });
+  end.abort();
+  await expect(text).rejects.toBe(end.signal.reason);
 });

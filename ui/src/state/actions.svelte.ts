@@ -1,17 +1,18 @@
 //! What each command of the window does, by whatever way it was asked for.
 
+import { controlOf, focusOn } from "../lib/focus";
 import type { Action } from "../lib/keys";
 import type { Command } from "../lib/menus";
 import { openBench } from "./bench.svelte";
 import { find } from "./chats";
-import { chats, exportChats, importChats, pin, startRename, startTagging } from "./chats.svelte";
+import { chats, exportChats, importChats, importing, pin, startRename, startTagging } from "./chats.svelte";
 import { openCompare } from "./compare.svelte";
 import { loadModel, model, unloadModel } from "./model.svelte";
 import { duplicateChat, newChat, removeChat } from "./navigation.svelte";
 import { change, settings } from "./settings.svelte";
 import { lastAsked } from "./turn";
 import { lastOpen, regenerate, stop, turn } from "./turn.svelte";
-import { askAgain, closeSheet, edit, openSheet, report, showFind, toggleInspector, view } from "./view.svelte";
+import { askAgain, askDelete, closeSheet, edit, openSheet, report, showFind, toggleInspector, view } from "./view.svelte";
 
 /** Narrower windows show the side bar over the conversation. */
 export const SIDEBAR_PX = 720;
@@ -46,6 +47,21 @@ function editLast(): void {
   if (last && !turn.current.live) edit(last.id);
 }
 
+/** The message whose deletion was asked for stays. */
+export function keepMessage(): void {
+  const { confirming } = view.current;
+  askDelete(null);
+  if (confirming !== null) void focusOn(controlOf(confirming, "message-delete"), controlOf(confirming, "message-menu"));
+}
+
+/** Ready to search the open chat, also where the field is there and the focus is elsewhere. */
+function findInChat(): void {
+  showFind(true);
+  const field = document.querySelector<HTMLInputElement>("[data-find]");
+  field?.focus();
+  field?.select();
+}
+
 /** Does something with the open chat, if one is open. */
 const withOpen = (act: (chatId: number) => unknown) => (): void => {
   const { openId } = chats.current;
@@ -55,7 +71,7 @@ const withOpen = (act: (chatId: number) => unknown) => (): void => {
 const keyed: Record<Action, () => unknown> = {
   newChat,
   switcher: () => openSheet("switcher"),
-  find: withOpen(() => showFind(true)),
+  find: withOpen(findInChat),
   edit: editLast,
   chat: () => openSheet("chat"),
   filter: showFilter,
@@ -112,6 +128,8 @@ export function canRun(command: Command): boolean {
       return lastOpen() !== undefined && !live;
     case "stop":
       return live !== null;
+    case "importChats":
+      return !importing.now;
     case "unload":
       return model.current.status.state === "ready" && !live;
     default:

@@ -1,9 +1,10 @@
 //! The files that go with the next message, by chat. They are kept with the draft.
 
-import type { AppError, Attachment } from "../bindings";
+import type { AppError, Attachment, Picked } from "../bindings";
 import * as commands from "../lib/commands";
 import { split, type Attached } from "../lib/attachments";
-import { toAppError } from "../lib/errors";
+import { asOne, toAppError } from "../lib/errors";
+import { readPasted } from "../lib/pasted";
 import { strings } from "../lib/strings";
 import { giveBack, touch } from "./drafts.svelte";
 import { report } from "./view.svelte";
@@ -33,42 +34,86 @@ export function attachText(chatId: number | null, text: string): string {
   return strings.files.pasted(n);
 }
 
+/** A PDF that is being read, or waits for that. */
+interface Reading {
+  name: string;
+  /** Nobody wants it any more. */
+  end: AbortController;
+}
+
 /** The PDFs that are being read, by chat: its message waits for them. */
-let reading = $state.raw<Record<string, string[]>>({});
+let reading = $state.raw<Record<string, Reading[]>>({});
 
-export const readingFor = (chatId: number | null): string[] => reading[key(chatId)] ?? [];
+const readingsOf = (chatId: number | null): Reading[] => reading[key(chatId)] ?? [];
+const setReadings = (chatId: number | null, list: Reading[]): void => void (reading = { ...reading, [key(chatId)]: list });
 
-const setReading = (chatId: number | null, names: string[]): void => void (reading = { ...reading, [key(chatId)]: names });
+export const readingFor = (chatId: number | null): string[] => readingsOf(chatId).map(({ name }) => name);
+
+/** Does not read a PDF to its end; of several with the name, the first. */
+export function stopReading(chatId: number | null, name: string): void {
+  const stopped = readingsOf(chatId).find((one) => one.name === name);
+  stopped?.end.abort();
+  setReadings(chatId, readingsOf(chatId).filter((one) => one !== stopped));
+}
 
 /** Asks for files; one of a name that is there already takes its place. */
 export async function attach(chatId: number | null): Promise<void> {
   try {
-    const { files: texts, pdfs, refused } = await commands.attachFiles();
-    add(chatId, texts);
-    setReading(chatId, [...readingFor(chatId), ...pdfs.map((pdf) => pdf.name)]);
-    const failed = [...refused];
-    // One at a time: each has a worker of its own.
-    for (const { id, name } of pdfs) {
-      await read(chatId, id, name).catch((error: unknown) => failed.push(toAppError(error)));
-      const names = readingFor(chatId);
-      setReading(chatId, names.toSpliced(names.indexOf(name), 1));
-    }
-    if (failed.length > 0) report(asOne(failed));
+    await attachPicked(chatId, await commands.attachFiles());
   } catch (error) {
     report(error);
   }
 }
 
-async function read(chatId: number | null, id: number, name: string): Promise<void> {
-  const { pdfText } = await import("../lib/pdf");
-  const text = await pdfText(name, await commands.readPdf(id));
-  add(chatId, [{ name, text, tokens: await commands.countTokens(text) }]);
+/** Attaches files that were picked, dropped or pasted. */
+export async function attachPicked(chatId: number | null, { files: texts, pdfs, refused }: Picked): Promise<void> {
+  add(chatId, texts);
+  await readPdfs(chatId, pdfs.map(({ id, name }) => ({ name, bytes: () => commands.readPdf(id) })), refused);
 }
 
-function asOne(errors: AppError[]): AppError {
-  const [first] = errors;
-  if (errors.length === 1 && first) return first;
-  return { kind: "input", message: errors.map((error) => error.message).join("; "), hint: strings.files.several };
+/** Attaches files that were pasted; what is wrong with any of them is told. */
+export async function attachPasted(chatId: number | null, pasted: readonly File[]): Promise<void> {
+  const pdfs: Pdf[] = [];
+  const refused: AppError[] = [];
+  for (const file of pasted) {
+    try {
+      const { name, text, bytes } = await readPasted(file);
+      if (text === null) pdfs.push({ name, bytes: async () => bytes });
+      else add(chatId, [{ name, text, tokens: await commands.countTokens(text) }]);
+    } catch (error) {
+      refused.push(toAppError(error));
+    }
+  }
+  await readPdfs(chatId, pdfs, refused);
+}
+
+interface Pdf {
+  name: string;
+  bytes: () => Promise<Uint8Array>;
+}
+
+async function readPdfs(chatId: number | null, pdfs: readonly Pdf[], refused: readonly AppError[]): Promise<void> {
+  const readings = pdfs.map((pdf) => ({ ...pdf, end: new AbortController() }));
+  setReadings(chatId, [...readingsOf(chatId), ...readings]);
+  const failed = [...refused];
+  // One at a time: each has a worker of its own.
+  for (const one of readings) {
+    await read(chatId, one, one.end.signal).catch((error: unknown) => {
+      if (!one.end.signal.aborted) failed.push(toAppError(error));
+    });
+    setReadings(chatId, readingsOf(chatId).filter((other) => other !== one));
+  }
+  const error = asOne(failed, strings.files.several);
+  if (error) report(error);
+}
+
+async function read(chatId: number | null, { name, bytes }: Pdf, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { pdfText } = await import("../lib/pdf");
+  const text = await pdfText(name, await bytes(), { signal });
+  const tokens = await commands.countTokens(text);
+  signal.throwIfAborted();
+  add(chatId, [{ name, text, tokens }]);
 }
 
 function add(chatId: number | null, added: Attachment[]): void {

@@ -64,7 +64,12 @@ export async function exportChats(chatId: number | null, format: "markdown" | "j
   }
 }
 
+/** Whether chats are being imported: a large file takes its time. */
+export const importing = $state({ now: false });
+
 export async function importChats(): Promise<void> {
+  if (importing.now) return;
+  importing.now = true;
   try {
     const imported = await commands.importChats();
     if (!imported) return;
@@ -72,6 +77,8 @@ export async function importChats(): Promise<void> {
     toast(strings.library.imported(imported.chats.length, imported.already, imported.leftOut));
   } catch (error) {
     report(error);
+  } finally {
+    importing.now = false;
   }
 }
 

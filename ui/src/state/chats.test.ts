@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { apply, initial, parseTags, tagsOf, visible, type ChatsEvent, type ChatsState } from "./chats";
+import { apply, changedChats, initial, parseTags, tagsOf, visible, type ChatsEvent, type ChatsState } from "./chats";
 import { chat } from "./samples";
 
 const all = (...events: ChatsEvent[]): ChatsState => events.reduce(apply, initial);
@@ -61,4 +61,10 @@ test("late answers to an older query are not shown, nor hits of a chat that is g
 test("tags are listed once, whatever their case", () => {
   const state = all({ type: "listed", chats: [{ ...a, tags: ["work", "Sea"] }, { ...b, tags: ["Work"] }] });
   expect(tagsOf(state).map((tag) => tag.toLowerCase())).toEqual(["sea", "work"]);
+});
+
+test("chats that were written to elsewhere are told by their time; new and deleted ones are none of them", () => {
+  expect(changedChats([a, b], [{ ...a, updatedAt: 11 }, b, chat({ id: 3 })])).toEqual([1]);
+  expect(changedChats([a, b], [a, { ...b, title: "Renamed" }])).toEqual([]);
+  expect(changedChats([a, b], [a])).toEqual([]);
 });

@@ -63,6 +63,10 @@ export function apply(state: ChatsState, event: ChatsEvent): ChatsState {
   }
 }
 
+/** The chats in which something was written between two looks at the list: where that was not done here, by another process. */
+export const changedChats = (before: readonly ChatSummary[], after: readonly ChatSummary[]): number[] =>
+  before.filter(({ id, updatedAt }) => after.some((chat) => chat.id === id && chat.updatedAt !== updatedAt)).map(({ id }) => id);
+
 /** The chats that have every word of the query: in their title, or as `#word` among their tags. */
 export function visible(state: ChatsState, query = state.query): ChatSummary[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);

@@ -31,7 +31,7 @@ describe("a comparison", () => {
     expect(state.on.prefill).toEqual({ done: 4, total: 12 });
     expect(state.running).toMatchObject({ runs: 8, done: 1, side: "on", repetition: 0 });
     const next = [...heard(1, delta("on", "So"), { type: "run", side: "on", repetition: 1 }, delta("on", "B"))].reduce(apply, state);
-    expect(next.on).toEqual({ text: "B", tokens: 1, rate: 40, prefill: null });
+    expect(next.on).toEqual({ text: "B", tokens: 1, rate: NaN, prefill: null });
     expect(next.off.text).toBe("Because");
   });
 

@@ -1,12 +1,14 @@
 //! One request with speculation off and on: what is running, what it said, what came out, and what there was before.
 
 import type { CompareEvent, Comparison, Side } from "../bindings";
+import { sureRate } from "../lib/pace";
 import { applyShared, begun, type Measuring, type MeasuringEvent, type Running } from "./measuring";
 
 /** What one side is saying now. */
 export interface Column {
   text: string;
   tokens: number;
+  /** Tokens a second; not a number until there is a rate to speak of. */
   rate: number;
   prefill: { done: number; total: number } | null;
 }
@@ -34,7 +36,7 @@ export type CompareStateEvent =
   | { type: "repetitions"; n: number }
   | { type: "shown"; result: Comparison };
 
-const EMPTY: Column = { text: "", tokens: 0, rate: 0, prefill: null };
+const EMPTY: Column = { text: "", tokens: 0, rate: NaN, prefill: null };
 
 export const initial: CompareState = {
   messageId: null,
@@ -88,7 +90,7 @@ function streamed(state: CompareState, running: CompareRunning, event: CompareEv
       return { ...state, [event.side]: { ...state[event.side], prefill: { done: event.done, total: event.total } } };
     case "delta": {
       const { text } = state[event.side];
-      return { ...state, [event.side]: { text: text + event.text, tokens: event.tokens, rate: event.tokensPerSecond, prefill: null } };
+      return { ...state, [event.side]: { text: text + event.text, tokens: event.tokens, rate: sureRate(event.tokens, event.tokensPerSecond), prefill: null } };
     }
     case "measured":
       return { ...state, [event.side]: { ...state[event.side], tokens: event.run.tokens, rate: event.run.tokensPerSecond } };
@@ -104,7 +106,7 @@ function shown(result: Comparison): Pick<CompareState, "messageId" | "prompt" | 
   const column = (side: Side): Column => ({
     text: side === "off" ? result.offText : result.onText,
     tokens: result.runs.findLast((run) => (run.speculation.mode === "off") === (side === "off"))?.tokens ?? 0,
-    rate: result[side].tokensPerSecond?.median ?? 0,
+    rate: result[side].tokensPerSecond?.median ?? NaN,
     prefill: null,
   });
   return { messageId: result.messageId, prompt: result.prompt, off: column("off"), on: column("on"), result };

@@ -1,6 +1,6 @@
-import type { ModelStatus } from "../bindings";
+import type { AppError, ModelStatus } from "../bindings";
 import * as commands from "../lib/commands";
-import { toAppError } from "../lib/errors";
+import { asOne, toAppError } from "../lib/errors";
 import { strings } from "../lib/strings";
 import { apply, initial } from "./model";
 import { Store } from "./store.svelte";
@@ -70,6 +70,20 @@ export async function removeFolder(path: string): Promise<void> {
   } catch (error) {
     model.dispatch({ type: "listFailed", wish: "removeFolder", error: toAppError(error) });
   }
+}
+
+/** Has several folders looked through from now on; what is wrong with any of them is told. */
+export async function addFolders(paths: readonly string[]): Promise<void> {
+  const failed: AppError[] = [];
+  for (const path of paths) {
+    try {
+      model.dispatch({ type: "shelved", shelf: await commands.addFolder(path) });
+    } catch (error) {
+      failed.push(toAppError(error));
+    }
+  }
+  const error = asOne(failed, strings.model.severalFolders);
+  if (error) model.dispatch({ type: "listFailed", wish: "addFolder", error });
 }
 
 /** Asks the person for a folder and adds it. */

@@ -3,12 +3,13 @@
 import type { Chat, Message } from "../bindings";
 import * as commands from "../lib/commands";
 import { strings } from "../lib/strings";
-import { find } from "./chats";
-import { chats } from "./chats.svelte";
+import { changedChats, find } from "./chats";
+import { chats, restoreChat } from "./chats.svelte";
 import { loadConfig } from "./configs.svelte";
 import { dropDraft, flushDrafts, loadDraft } from "./drafts.svelte";
 import { isOrphan } from "./turn";
 import { queue, turn, unqueue } from "./turn.svelte";
+import type { Undo } from "./view";
 import { report, seek, toast, view } from "./view.svelte";
 
 /** How often a reply is read again that is written without us, after the window was reloaded. */
@@ -36,12 +37,12 @@ export async function openChat(chatId: number): Promise<void> {
   if (!turn.current.conversations[chatId]) await read(chatId);
 }
 
-async function read(chatId: number): Promise<void> {
+async function read(chatId: number, type: "loaded" | "shown" = "loaded"): Promise<void> {
   try {
     const chat = await commands.openChat(chatId);
     const { messages } = chat;
     take(chat);
-    turn.dispatch({ type: "loaded", chatId, messages });
+    turn.dispatch({ type, chatId, messages });
     if (messages.some(isStray)) setTimeout(() => void reread(chatId), ORPHAN_MS);
   } catch (error) {
     if (chats.current.openId === chatId) newChat();
@@ -51,6 +52,42 @@ async function read(chatId: number): Promise<void> {
 
 async function reread(chatId: number): Promise<void> {
   if (turn.current.conversations[chatId]?.some(isStray)) await read(chatId);
+}
+
+/** Looks for what another process (`slipstream chat`) wrote into the same chats. */
+export async function refresh(): Promise<void> {
+  const { list, loaded } = chats.current;
+  if (!loaded) return;
+  try {
+    const now = await commands.listChats();
+    // What happened here meanwhile is newer, and the next look sees the rest.
+    if (chats.current.list !== list) return;
+    chats.dispatch({ type: "listed", chats: now });
+    const stale = changedChats(list, now).filter((id) => turn.current.conversations[id] && turn.current.live?.chatId !== id);
+    for (const id of stale) {
+      if (id === chats.current.openId) await read(id, "shown");
+      else turn.dispatch({ type: "forgotten", chatId: id });
+    }
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** A window that is shown by others coming and going gets the focus several times in a moment. */
+const CALM_MS = 300;
+
+/** Looks each time that one comes back to the window. */
+export function followOthers(): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void refresh(), CALM_MS);
+  };
+  window.addEventListener("focus", look);
+  return () => {
+    clearTimeout(timer);
+    window.removeEventListener("focus", look);
+  };
 }
 
 const isStray = (message: Message): boolean => isOrphan(message, turn.current.live);
@@ -63,6 +100,7 @@ function take({ summary, config, draft }: Chat): void {
 /** A reply that is being written in the chat is ended by the app first. */
 export async function removeChat(chatId: number): Promise<void> {
   const title = find(chats.current, chatId)?.title ?? "";
+  const wasOpen = chats.current.openId === chatId;
   try {
     // Kept as they are, so that undoing brings them back.
     if (queue.current?.chatId === chatId) unqueue();
@@ -71,10 +109,16 @@ export async function removeChat(chatId: number): Promise<void> {
     chats.dispatch({ type: "removed", chatId });
     turn.dispatch({ type: "forgotten", chatId });
     dropDraft(chatId);
-    toast(strings.library.deleted(title), chatId);
+    toast(strings.library.deleted(title), { chatId, wasOpen });
   } catch (error) {
     report(error);
   }
+}
+
+/** Takes the deletion of a chat back. One that was open is so again, unless another one is by now. */
+export async function takeBack({ chatId, wasOpen }: Undo): Promise<void> {
+  await restoreChat(chatId);
+  if (wasOpen && chats.current.openId === null && find(chats.current, chatId)) await openChat(chatId);
 }
 
 /** Deletes all chats; they can be restored for a while. */

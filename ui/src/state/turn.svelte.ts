@@ -2,6 +2,7 @@ import type { AppError, Message, TurnEvent, TurnOptions } from "../bindings";
 import * as commands from "../lib/commands";
 import { compose } from "../lib/attachments";
 import { toAppError } from "../lib/errors";
+import { focusOn } from "../lib/focus";
 import { plural } from "../lib/format";
 import { strings } from "../lib/strings";
 import { attachedTo, detachAll, giveBackMessage } from "./attachments.svelte";
@@ -124,6 +125,8 @@ async function begin(
 
   dismiss();
   turn.dispatch({ type: "asked", turn: mine, chatId, text });
+  // What asked for another version goes away with the old one.
+  if (text === null) void focusOn();
   try {
     await call(
       whenSeen((event) => {

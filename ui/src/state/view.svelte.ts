@@ -1,6 +1,6 @@
 import { toAppError } from "../lib/errors";
 import { Store } from "./store.svelte";
-import { apply, initial, type ModelTab, type Sheet } from "./view";
+import { apply, initial, type ModelTab, type Sheet, type Undo } from "./view";
 
 export const view = new Store(apply, initial);
 
@@ -23,6 +23,6 @@ export const seek = (messageId: number, query = ""): void => view.dispatch({ typ
 export const askAgain = (messageId: number | null = null): void => view.dispatch({ type: "again", messageId });
 export const showFind = (on: boolean): void => view.dispatch({ type: "finding", on });
 
-/** Says what was done; `undo` is a deleted chat that can be taken back. */
-export const toast = (text: string, undo: number | null = null): void => view.dispatch({ type: "toast", text, undo });
+/** Says what was done, with the way back if there is one. */
+export const toast = (text: string, undo: Undo | null = null): void => view.dispatch({ type: "toast", text, undo });
 export const endToast = (): void => view.dispatch({ type: "toastOver" });

@@ -27,7 +27,14 @@ test("what is sought twice is brought into sight twice", () => {
 });
 
 test("a toast is read out, and its way back goes with it", () => {
-  const state = apply(initial, { type: "toast", text: "Deleted.", undo: 3 });
-  expect(state).toMatchObject({ toast: { undo: 3 }, announcement: "Deleted." });
+  const undo = { chatId: 3, wasOpen: true };
+  const state = apply(initial, { type: "toast", text: "Deleted.", undo });
+  expect(state).toMatchObject({ toast: { undo }, announcement: "Deleted." });
   expect(apply(state, { type: "toastOver" }).toast).toBeNull();
+});
+
+test("what was read out is not read out again where a sheet opens or closes", () => {
+  const told = apply(initial, { type: "announced", text: "Done." });
+  expect(apply(told, { type: "sheet", sheet: "settings" }).announcement).toBe("");
+  expect(apply(told, { type: "again", messageId: 1 }).announcement).toBe("");
 });

@@ -6,6 +6,12 @@ export type Sheet = "models" | "settings" | "shortcuts" | "chat" | "switcher" | 
 
 export type ModelTab = "here" | "get";
 
+/** A deleted chat that can be taken back, and whether it was the open one. */
+export interface Undo {
+  chatId: number;
+  wasOpen: boolean;
+}
+
 export interface ViewState {
   sheet: Sheet | null;
   /** Which half of the models is shown. */
@@ -28,7 +34,7 @@ export interface ViewState {
   /** Whether the chat is being searched. */
   finding: boolean;
   /** What was done a moment ago, and the deleted chat if it can be taken back. */
-  toast: { text: string; undo: number | null } | null;
+  toast: { text: string; undo: Undo | null } | null;
   /** For screen readers. */
   announcement: string;
 }
@@ -46,7 +52,7 @@ export type ViewEvent =
   | { type: "sought"; messageId: number; query: string }
   | { type: "again"; messageId: number | null }
   | { type: "finding"; on: boolean }
-  | { type: "toast"; text: string; undo: number | null }
+  | { type: "toast"; text: string; undo: Undo | null }
   | { type: "toastOver" }
   | { type: "announced"; text: string };
 
@@ -69,7 +75,8 @@ export const initial: ViewState = {
 export function apply(state: ViewState, event: ViewEvent): ViewState {
   switch (event.type) {
     case "sheet":
-      return { ...state, sheet: event.sheet };
+      // A sheet reads out what comes while it is open: what was read out already is not said again at its end.
+      return { ...state, sheet: event.sheet, announcement: "" };
     case "models":
       return { ...state, models: event.tab };
     case "overlay":
@@ -92,7 +99,7 @@ export function apply(state: ViewState, event: ViewEvent): ViewState {
     case "sought":
       return { ...state, target: { messageId: event.messageId, query: event.query, n: (state.target?.n ?? 0) + 1 } };
     case "again":
-      return { ...state, sheet: "again", again: event.messageId };
+      return { ...state, sheet: "again", again: event.messageId, announcement: "" };
     case "finding":
       return { ...state, finding: event.on };
     case "toast":

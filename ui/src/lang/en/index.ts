@@ -124,10 +124,10 @@ export const en = {
     importButton: "Import…",
     exported: (path: string) => `Written to ${path}.`,
     deletedTitle: "Deleted chats",
-    deletedNote: "They can be restored until you remove them for good or quit the app.",
-    deletedNone: "No chat was deleted since the app was started.",
+    deletedNote: "Deleted chats are kept for 30 days. Until then they can be restored, or removed for good.",
+    deletedNone: "There are no deleted chats.",
     restore: "Restore",
-    purge: "Remove for good",
+    purge: "Remove for good…",
     purgeAll: "Remove all for good",
     purgeAllAsk: (n: number) => `Remove ${n === 1 ? "this chat" : `these ${n} chats`} for good? This cannot be undone.`,
     deleteAll: "Delete all chats…",
@@ -140,6 +140,9 @@ export const en = {
         ...(already > 0 ? [`${already === 1 ? "1 was" : `${already} were`} here already.`] : []),
         ...(leftOut.length > 0 ? [`Not read: ${leftOut.slice(0, 3).join("; ")}${leftOut.length > 3 ? `; and ${leftOut.length - 3} more` : ""}.`.replace("..", ".")] : []),
       ].join(" "),
+    purgeAsk: (title: string) => `Remove “${title}” for good? This cannot be undone.`,
+    purgeYes: "Remove",
+    importing: "Importing…",
   },
 
   origin: {
@@ -183,6 +186,17 @@ export const en = {
       scanned: (name: string): [string, string] => [`“${name}” holds pictures of pages, and no text.`, "Recognise its text with a scanning program (OCR), and attach what that writes."],
       long: (name: string): [string, string] => [`“${name}” holds more than 4 MB of text.`, "Attach the pages that matter."],
       slow: (name: string): [string, string] => [`“${name}” could not be read in half a minute.`, "Save a new copy in a PDF viewer, or attach the pages that matter."],
+    },
+    drop: "Drop files to attach them, or a folder with models",
+    attached: (names: string) => `Attached: ${names}`,
+    stopReading: (name: string) => `Do not read ${name}`,
+    /** Of files that are pasted; those from disk are told by the app itself. */
+    refused: {
+      picture: (name: string): [string, string] => [`“${name}” is a picture, and these models read text alone.`, "Attach a text file, or a PDF with text."],
+      binary: (name: string): [string, string] => [`“${name}” is not text.`, "Attach a text file, or a PDF with text."],
+      long: (name: string): [string, string] => [`“${name}” is larger than 4 MB.`, "Attach the part that matters."],
+      longPdf: (name: string): [string, string] => [`“${name}” is larger than 64 MB.`, "Attach the pages that matter."],
+      office: (name: string): [string, string] => [`“${name}” is an archive, or a document of an office program.`, "Save the document as PDF or as plain text."],
     },
     several: "Look at each name for what is wrong with it, and attach what can be read.",
   },
@@ -245,6 +259,7 @@ export const en = {
     save: "Save these settings",
     remove: "Delete",
     none: "Save instructions and sampling under a name, and use them in other chats.",
+    removeAsk: (name: string) => `Delete the preset “${name}”?`,
   },
 
   thinking: {
@@ -290,6 +305,7 @@ export const en = {
     off: "speculation off",
     parked: "parked",
     fast: "fast mode, not exact",
+    notYet: "not measured yet",
     open: "Show the figures of this reply",
   },
 

@@ -51,7 +51,6 @@ export const models = {
     folderAway: "Not there now. Connect the disk to see its models.",
     folderAdd: "Add a folder…",
     folderRemove: (path: string) => `Do not look through ${path} any more`,
-    drop: "Drop a folder with models",
     total: (size: string) => `${size} in all`,
     details: { family: "Family", device: "Device", dtype: "Precision", memory: "Memory", context: "Context", load: "Loaded in", speculation: "Speculation", last: "In the last reply" },
     memory: (size: string) => `${size} in memory`,
@@ -61,6 +60,7 @@ export const models = {
     switchedOff: "MTP, switched off",
     mismatch: "MTP head does not fit",
     warnings: "About this checkpoint",
+    severalFolders: "Look at each folder for what is wrong with it, and drop those again that hold models.",
   },
 
   downloads: {
