@@ -692,6 +692,10 @@ repo: string,
  */
 revision: string | null, 
 /**
+ * What was asked for, where `revision` is the commit that it led to.
+ */
+asked?: string, 
+/**
  * Patterns over paths; none means what the loader needs.
  */
 include: Array<string>, 
@@ -2279,6 +2283,19 @@ pdfs: Array<PickedPdf>,
  * One failure for each of the others.
  */
 refused: Array<AppError>, };
+
+/**
+ * What was dropped on the window.
+ */
+export type Dropped = { 
+/**
+ * Folders, which may hold models.
+ */
+folders: Array<string>, 
+/**
+ * What became of the files.
+ */
+files: Picked, };
 
 /**
  * What chats can be written as.

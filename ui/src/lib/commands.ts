@@ -19,6 +19,7 @@ import type {
   Deletion,
   Download,
   DownloadPlan,
+  Dropped,
   ExportFormat,
   FoundRepo,
   Imported,
@@ -69,13 +70,6 @@ export const deleteMessage = (messageId: number): Promise<Chat> => invoke("delet
 export const messageOrigin = (messageId: number): Promise<Provenance> => invoke("message_origin", { messageId });
 /** Asks for files; none if the person closed the dialog. */
 export const attachFiles = (): Promise<Picked> => invoke("attach_files");
-/** What was dropped on the window. */
-export interface Dropped {
-  /** The folders among it. */
-  folders: string[];
-  /** The files, as if they had been picked. */
-  files: Picked;
-}
 /** Tells folders from files, and reads those of them that can go with a message. */
 export const sortDrop = (paths: string[]): Promise<Dropped> => invoke("sort_drop", { paths });
 /** The bytes of a PDF that was picked, once. */
