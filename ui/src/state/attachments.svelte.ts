@@ -2,7 +2,7 @@
 
 import type { AppError, Attachment } from "../bindings";
 import * as commands from "../lib/commands";
-import { split, type Attached } from "../lib/attachments";
+import { split, withFile, type Attached } from "../lib/attachments";
 import { toAppError } from "../lib/errors";
 import { strings } from "../lib/strings";
 import { giveBack, touch } from "./drafts.svelte";
@@ -40,7 +40,7 @@ export const readingFor = (chatId: number | null): string[] => reading[key(chatI
 
 const setReading = (chatId: number | null, names: string[]): void => void (reading = { ...reading, [key(chatId)]: names });
 
-/** Asks for files; one of a name that is there already takes its place. */
+/** Asks for files; one of a name that is there already gets a number. */
 export async function attach(chatId: number | null): Promise<void> {
   try {
     const { files: texts, pdfs, refused } = await commands.attachFiles();
@@ -71,10 +71,7 @@ function asOne(errors: AppError[]): AppError {
   return { kind: "input", message: errors.map((error) => error.message).join("; "), hint: strings.files.several };
 }
 
-function add(chatId: number | null, added: Attachment[]): void {
-  const names = new Set(added.map((file) => file.name));
-  set(chatId, [...attachedTo(chatId).filter((file) => !names.has(file.name)), ...added]);
-}
+const add = (chatId: number | null, added: Attachment[]): void => set(chatId, added.reduce(withFile, attachedTo(chatId)));
 
 export const detach = (chatId: number | null, name: string): void =>
   set(chatId, attachedTo(chatId).filter((file) => file.name !== name));

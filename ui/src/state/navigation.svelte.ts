@@ -8,7 +8,7 @@ import { chats } from "./chats.svelte";
 import { loadConfig } from "./configs.svelte";
 import { dropDraft, flushDrafts, loadDraft } from "./drafts.svelte";
 import { isOrphan } from "./turn";
-import { queue, turn, unqueue } from "./turn.svelte";
+import { enter, queue, turn, unqueue } from "./turn.svelte";
 import { report, seek, toast, view } from "./view.svelte";
 
 /** How often a reply is read again that is written without us, after the window was reloaded. */
@@ -31,7 +31,7 @@ export function newChat(): void {
 }
 
 export async function openChat(chatId: number): Promise<void> {
-  chats.dispatch({ type: "opened", chatId });
+  enter(chatId);
   view.dispatch({ type: "moved" });
   if (!turn.current.conversations[chatId]) await read(chatId);
 }
