@@ -32,7 +32,7 @@ story("a click on a reply's badge proves that speculation left it alone", async 
   const texts = [await window.text("compare-text-off"), await window.text("compare-text-on")];
   assert.match(texts[0], /France is/);
   assert.equal(texts[1], texts[0]);
-  assert.match(await window.text("compare-figures"), /Tokens a second/);
+  assert.match(await window.text("compare-figures"), /Tokens per second/);
   window.screenshot("compare");
   await until("a line of history", async () => (await (await window.all("history-item")).length) === 1);
   await window.close();

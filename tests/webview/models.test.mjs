@@ -157,7 +157,7 @@ story("of a large model only the draft head is fetched", async (open, home) => {
     assert.ok(!(await (await window.at("plan-start")).isExisting()), "a head is offered to chat with");
     window.screenshot("models-head-plan");
     await window.click("plan-start-only");
-    assert.match((await seen(window, "done")).line, /A draft head, whole and checked/);
+    assert.match((await seen(window, "done")).line, /A draft head, complete and verified/);
     assert.ok((await hub.served()) < statSync(join(golden, "qwen3_5/hf/model.safetensors")).size, "more than the head was fetched");
     await window.click("models-here");
     await until("the head in its list", async () => /demo\/Large/.test(await window.text("head-list").catch(() => "")));

@@ -87,7 +87,7 @@ story("each token says how it came, while it is written, afterwards and after a 
   // The pointer, then the keys: from one rejected draft to the next.
   const spans = await window.browser.$$('[data-testid="origin-text"] > span[data-instead]');
   await spans[0].moveTo();
-  const said = /^The draft here was “.+”, the model chose “.+”\.$/s;
+  const said = /^The draft here was “.+”; the model chose “.+”\.$/s;
   assert.match(await window.text("origin-told"), said);
   window.screenshot("origin-hover");
   await window.browser.execute(() => document.querySelector('[data-testid="origin-text"]').parentElement.focus());

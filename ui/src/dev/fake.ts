@@ -1,6 +1,6 @@
 //! The app's commands for design work in a browser: `vite` alone, no Rust. Never part of a build.
 //!
-//! `?scene=` picks a state: `first`, `loading`, `none`, `failed`, `nohead`, `refuse`, `long`, `fast` (12,000 tokens at 500 a second), `slow`, and of models `empty`, `downloads`,
+//! `?scene=` picks a state: `first`, `loading`, `none`, `failed`, `nohead`, `refuse`, `long`, `fast` (12,000 tokens at 500 a second), `slow`, `many` (2,000 chats), `imported` (without figures, one of them without a reply), and of models `empty`, `downloads`,
 //! `diskfull`, `offline`.
 
 import { mockIPC, mockWindows } from "@tauri-apps/api/mocks";
@@ -130,7 +130,19 @@ function seedChats(): void {
     chats.push({ ...library.begin(library.summary(id, title, updatedAt, patch)), messages });
   });
 }
+/** As they come from other programs. */
+function seedImported(n: number): void {
+  for (let at = 0; at < n; at += 1) {
+    const id = (ids += 1);
+    const title = `${TITLES[at % TITLES.length]} (${at + 1})`;
+    const messages = [message(id, "user", title), message(id, "assistant", `${CODE}\n\n`.repeat(at % 4)), message(id, "user", "And then?")].slice(0, 2 + (at % 2));
+    chats.push({ ...library.begin(library.summary(id, title, now - at * 0.2 * DAY, at % 50 === 7 ? { tags: ["work"] } : {})), messages });
+  }
+}
+
 if (scene !== "first") seedChats();
+if (scene === "many") seedImported(2000);
+if (scene === "imported") seedImported(8);
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 const chatOf = (id: number): Chat => chats.find((c) => c.summary.id === id)!;
@@ -201,6 +213,11 @@ mockIPC(async (command, payload): Promise<unknown> => {
       const user = message(chat.summary.id, "user", args.text);
       chat.messages.push(user);
       void turn(chat, user, args.options, (e) => args.onEvent.onmessage(e));
+      return null;
+    }
+    case "answer_message": {
+      const chat = chats.find((c) => c.messages.some((m) => m.id === args.messageId))!;
+      void turn(chat, chat.messages.find((m) => m.id === args.messageId)!, args.options, (e) => args.onEvent.onmessage(e));
       return null;
     }
     case "regenerate": {

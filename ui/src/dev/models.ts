@@ -23,7 +23,7 @@ export const catalog: CatalogView = {
     pair("qwen3.8-27b", "Qwen3.8 27B with its draft head", ["mlx-community/Qwen3.8-27B-4bit", "mlx-community/Qwen3.8-27B-MTP-bf16"], 16.9, { recommended: true, note: "The best answers that fit this computer." }),
     pair("qwen3.5-9b", "Qwen3.5 9B with its draft head", ["mlx-community/Qwen3.5-9B-4bit", "mlx-community/Qwen3.5-9B-MTP-4bit"], 6.1),
     pair("qwen3.5-4b", "Qwen3.5 4B with its draft head", ["mlx-community/Qwen3.5-4B-MLX-4bit", "mlx-community/Qwen3.5-4B-MTP-4bit"], 3.2, { verified: false }),
-    pair("inkling-small", "Inkling Small with its draft head", ["mlx-community/Inkling-Small-mlx-4bit", "thinkingmachines/Inkling-Small"], 158, { note: "For a Mac with 192 GB." }),
+    pair("inkling-small", "Inkling Small with its draft head", ["mlx-community/Inkling-Small-mlx-4bit", "thinkingmachines/Inkling-Small"], 158, { note: "For 192 GB of memory." }),
   ],
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compose, estimate, split, tokensOf } from "./attachments";
+import { compose, estimate, split, tokensOf, withFile } from "./attachments";
 
 const back = (files: { name: string; text: string }[], words: string) => split(compose(files, words));
 
@@ -32,4 +32,12 @@ test("tokens add up, unless one file's are not known", () => {
   const file = (tokens: number | null) => ({ name: "a", text: "", tokens });
   expect([tokensOf([]), tokensOf([file(2), file(3)]), tokensOf([file(2), file(null)])]).toEqual([0, 5, null]);
   expect([estimate(""), estimate("four"), estimate("天気は")]).toEqual([0, 1, 2]);
+});
+
+test("no file takes the place of another of its name", () => {
+  const file = (name: string, text: string) => ({ name, text });
+  const names = (...files: { name: string; text: string }[]) => files.reduce(withFile, [] as typeof files).map(({ name, text }) => `${name}: ${text}`);
+  expect(names(file("mod.rs", "a"), file("mod.rs", "b"), file("mod.rs", "c"))).toEqual(["mod.rs: a", "mod (2).rs: b", "mod (3).rs: c"]);
+  expect(names(file("mod.rs", "a"), file("mod.rs", "b"), file("mod.rs", "a"), file("mod.rs", "b"))).toEqual(["mod.rs: a", "mod (2).rs: b"]);
+  expect(names(file("notes", "a"), file("notes", "b"), file(".env", "a"), file(".env", "b"))).toEqual(["notes: a", "notes (2): b", ".env: a", ".env (2): b"]);
 });

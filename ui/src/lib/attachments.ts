@@ -40,6 +40,17 @@ export function split(content: string): { files: Attached[]; words: string } {
   return { files, words: rest };
 }
 
+/** One more file. The same text under the same name is the same file; another text under it gets a number, as in a file manager. */
+export function withFile<T extends Attached>(files: readonly T[], file: T): T[] {
+  const [, base = "", ending = ""] = /^(.+?)(\.[^.]*)?$/s.exec(file.name) ?? [];
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? file.name : `${base} (${n})${ending}`;
+    const at = files.findIndex((other) => other.name === name);
+    if (at < 0) return [...files, { ...file, name }];
+    if (files[at]!.text === file.text) return files.with(at, { ...file, name });
+  }
+}
+
 /** The tokens of all files; null if one of them is not known. */
 export const tokensOf = (files: readonly Attachment[]): number | null =>
   files.reduce<number | null>((sum, file) => (sum === null || file.tokens === null ? null : sum + file.tokens), 0);

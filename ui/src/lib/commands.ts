@@ -106,6 +106,10 @@ export const continueReply = (messageId: number, options: TurnOptions, onEvent: 
 export const regenerate = (messageId: number, options: TurnOptions, onEvent: (event: TurnEvent) => void): Promise<null> =>
   invoke("regenerate", { messageId, options, onEvent: channel(onEvent) });
 
+/** Answers a message of the person that no reply follows. The stream ends as that of `sendMessage`. */
+export const answerMessage = (messageId: number, options: TurnOptions, onEvent: (event: TurnEvent) => void): Promise<null> =>
+  invoke("answer_message", { messageId, options, onEvent: channel(onEvent) });
+
 /** The model stops thinking and answers. */
 export const answerNow = (): Promise<null> => invoke("answer_now");
 export const stopTurn = (): Promise<null> => invoke("stop_turn");

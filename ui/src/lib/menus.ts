@@ -16,6 +16,7 @@ export type Command =
   | "duplicate"
   | "remove"
   | "again"
+  | "answer"
   | "stop"
   | "bench"
   | "unload";
@@ -53,7 +54,7 @@ export const menus = (): MenuPart[] => {
     {
       title: s.chat,
       parts: [
-        ...of("edit", "regenerate", "again", "stop"),
+        ...of("edit", "answer", "regenerate", "again", "stop"),
         "line",
         ...of("compare", "chat"),
         "line",

@@ -6,10 +6,10 @@ import { clause, fromValue, plan, toValue } from "./speculation";
 const auto = { mode: "auto" } as const;
 
 test("a ready model with a head does as asked", () => {
-  expect(plan(auto, ready())).toEqual({ speculates: true, blockSize: 3, label: "Auto: 2 drafts", blocked: false });
+  expect(plan(auto, ready())).toEqual({ speculates: true, blockSize: 3, label: "Auto: 2 drafts", blocked: false, goesOn: false });
   expect(plan(auto, ready({ autoDepth: 0 })).label).toBe("Auto: parked");
   expect(plan({ mode: "block", size: 5 }, ready())).toMatchObject({ speculates: true, blockSize: 5, label: "Block 5" });
-  expect(plan({ mode: "off" }, ready())).toEqual({ speculates: false, blockSize: 1, label: "Off", blocked: false });
+  expect(plan({ mode: "off" }, ready())).toEqual({ speculates: false, blockSize: 1, label: "Off", blocked: false, goesOn: false });
 });
 
 test("automatic depth goes on from where the last reply of this model left it", () => {
@@ -23,9 +23,9 @@ test("automatic depth goes on from where the last reply of this model left it", 
 
 test("a model without a head says why", () => {
   const status = ready({ canSpeculate: false, speculationNote: "No MTP head in this model.", defaultBlockSize: 1 });
-  expect(plan(auto, status)).toEqual({ speculates: false, blockSize: 1, label: "Off: no MTP head in this model", blocked: true });
+  expect(plan(auto, status)).toEqual({ speculates: false, blockSize: 1, label: "Off: no MTP head in this model", blocked: true, goesOn: false });
   expect(plan({ mode: "block", size: 4 }, status).blocked).toBe(true);
-  expect(plan({ mode: "off" }, status)).toMatchObject({ label: "Off", blocked: false });
+  expect(plan({ mode: "off" }, status)).toMatchObject({ label: "Off", blocked: false, goesOn: false });
 });
 
 test("without a model there is nothing to promise", () => {

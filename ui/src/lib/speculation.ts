@@ -26,12 +26,14 @@ export interface Plan {
   label: string;
   /** Whether `label` tells of something that stands in the way of the person's choice. */
   blocked: boolean;
+  /** Whether it goes on from the last reply. */
+  goesOn: boolean;
 }
 
 /** `last` is the last reply's run: automatic depth goes on from where it was. */
 export function plan(choice: SpeculationChoice, status: ModelStatus, last: Run | null = null): Plan {
   const s = strings.speculation;
-  const off = (label: string, blocked: boolean): Plan => ({ speculates: false, blockSize: 1, label, blocked });
+  const off = (label: string, blocked: boolean): Plan => ({ speculates: false, blockSize: 1, label, blocked, goesOn: false });
   if (choice.mode === "off") return off(s.off, false);
   if (status.state === "loading") return off(s.waiting, true);
   if (status.state !== "ready") return off(s.blocked(s.noModel), true);
@@ -39,9 +41,9 @@ export function plan(choice: SpeculationChoice, status: ModelStatus, last: Run |
   if (choice.mode === "auto") {
     const goesOn = last !== null && last.model === status.model.name && (last.state === "on" || last.state === "parked");
     const depth = goesOn ? last.blockSize - 1 : status.autoDepth;
-    return { speculates: true, blockSize: depth + 1, label: s.auto(depth), blocked: false };
+    return { speculates: true, blockSize: depth + 1, label: s.auto(depth), blocked: false, goesOn };
   }
-  return { speculates: true, blockSize: choice.size, label: s.block(choice.size), blocked: false };
+  return { speculates: true, blockSize: choice.size, label: s.block(choice.size), blocked: false, goesOn: false };
 }
 
 /** A sentence made to follow a colon: no capital (unless it starts an acronym), no full stop. */
@@ -51,4 +53,6 @@ export function clause(sentence: string): string {
 }
 
 /** A clause made to stand alone. */
-export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
+export const sentence = (text: string): string => capital(text) + (text.endsWith(".") ? "" : ".");
+
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

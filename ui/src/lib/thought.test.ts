@@ -7,7 +7,7 @@ test("a thinking block says how long it took, and who ended it if not the model"
   expect(thoughtLine(thought, "", false)).toBe("Thought for 12 s, 340 tokens");
   expect(thoughtLine({ ...thought, tokens: 1 }, "", false)).toBe("Thought for 12 s, 1 token");
   expect(thoughtLine({ ...thought, ended: "person" }, "", false)).toBe("Thought for 12 s, 340 tokens, until you asked for the answer");
-  expect(thoughtLine({ ...thought, ended: "budget" }, "", false)).toBe("Thought for 12 s, 340 tokens, as many as it may");
+  expect(thoughtLine({ ...thought, ended: "budget" }, "", false)).toBe("Thought for 12 s, 340 tokens, reached its limit");
 });
 
 test("while it thinks, the line grows", () => {

@@ -11,7 +11,7 @@ import { loadModel, model, unloadModel } from "./model.svelte";
 import { duplicateChat, newChat, removeChat } from "./navigation.svelte";
 import { change, settings } from "./settings.svelte";
 import { lastAsked } from "./turn";
-import { lastOpen, regenerate, stop, turn } from "./turn.svelte";
+import { answer, lastOpen, stop, turn, unanswered, writeLast } from "./turn.svelte";
 import { askAgain, askDelete, closeSheet, edit, openSheet, report, showFind, toggleInspector, view } from "./view.svelte";
 
 /** Narrower windows show the side bar over the conversation. */
@@ -80,7 +80,7 @@ const keyed: Record<Action, () => unknown> = {
   settings: () => openSheet("settings"),
   shortcuts: () => openSheet("shortcuts"),
   models: () => openSheet("models"),
-  regenerate: () => regenerate(),
+  regenerate: writeLast,
   compare: () => openCompare(),
 };
 
@@ -102,6 +102,7 @@ const all: Record<Command, () => unknown> = {
   duplicate: withOpen(duplicateChat),
   remove: withOpen(removeChat),
   again: () => !turn.current.live && lastOpen() && askAgain(),
+  answer: () => answer(),
   stop,
   bench: openBench,
   unload: unloadModel,
@@ -126,6 +127,8 @@ export function canRun(command: Command): boolean {
     case "again":
     case "compare":
       return lastOpen() !== undefined && !live;
+    case "answer":
+      return unanswered() !== undefined && !live;
     case "stop":
       return live !== null;
     case "importChats":

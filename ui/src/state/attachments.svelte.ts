@@ -2,7 +2,7 @@
 
 import type { AppError, Attachment, Picked } from "../bindings";
 import * as commands from "../lib/commands";
-import { split, type Attached } from "../lib/attachments";
+import { split, withFile, type Attached } from "../lib/attachments";
 import { asOne, toAppError } from "../lib/errors";
 import { readPasted } from "../lib/pasted";
 import { strings } from "../lib/strings";
@@ -56,7 +56,7 @@ export function stopReading(chatId: number | null, name: string): void {
   setReadings(chatId, readingsOf(chatId).filter((one) => one !== stopped));
 }
 
-/** Asks for files; one of a name that is there already takes its place. */
+/** Asks for files; one of a name that is there already gets a number. */
 export async function attach(chatId: number | null): Promise<void> {
   try {
     await attachPicked(chatId, await commands.attachFiles());
@@ -116,10 +116,7 @@ async function read(chatId: number | null, { name, bytes }: Pdf, signal: AbortSi
   add(chatId, [{ name, text, tokens }]);
 }
 
-function add(chatId: number | null, added: Attachment[]): void {
-  const names = new Set(added.map((file) => file.name));
-  set(chatId, [...attachedTo(chatId).filter((file) => !names.has(file.name)), ...added]);
-}
+const add = (chatId: number | null, added: Attachment[]): void => set(chatId, added.reduce(withFile, attachedTo(chatId)));
 
 export const detach = (chatId: number | null, name: string): void =>
   set(chatId, attachedTo(chatId).filter((file) => file.name !== name));

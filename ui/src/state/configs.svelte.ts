@@ -3,7 +3,7 @@
 import type { ChatConfig, TurnOptions } from "../bindings";
 import * as commands from "../lib/commands";
 import { effective } from "../lib/options";
-import { settings } from "./settings.svelte";
+import { changeOptions, settings } from "./settings.svelte";
 import { report } from "./view.svelte";
 
 let configs = $state.raw<Record<string, ChatConfig>>({});
@@ -34,6 +34,13 @@ export function changeConfig(chatId: number | null, patch: Partial<ChatConfig>):
   if (chatId === null) return;
   clearTimeout(waiting.get(chatId));
   waiting.set(chatId, setTimeout(() => void save(chatId), DEBOUNCE_MS));
+}
+
+/** Changes what the chat's messages are sent with: its own sampling if it has one, else that of all chats. */
+export function changeSampling(chatId: number | null, patch: Partial<TurnOptions>): void {
+  const { options } = configOf(chatId);
+  if (options) changeConfig(chatId, { options: { ...options, ...patch } });
+  else changeOptions(patch);
 }
 
 export function flushConfigs(): void {

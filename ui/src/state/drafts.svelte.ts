@@ -6,28 +6,28 @@ import { attachedTo, reattach } from "./attachments.svelte";
 
 const drafts = $state<Record<string, string>>({});
 
-/** Long enough not to write each key. */
+/** Long enough not to write each key; with large files, which are written along, a second longer for each megabyte. */
 const DEBOUNCE_MS = 500;
+const MOST_DEBOUNCE_MS = 5000;
 const waiting = new Map<number | null, ReturnType<typeof setTimeout>>();
 
 const key = (chatId: number | null): string => (chatId === null ? "new" : String(chatId));
 
 export const draftOf = (chatId: number | null): string => drafts[key(chatId)] ?? "";
 
-/** More than this of files is not written with each word; they lie on disk, or can be pasted again. */
-const MOST_KEPT = 1_000_000;
 /** Messages that wait for a reply to end. They are no drafts any more, and not sent yet. */
 const held = new Map<string, string>();
 
 export function setDraft(chatId: number | null, text: string): void {
   drafts[key(chatId)] = text;
-  touch(chatId);
+  const size = attachedTo(chatId).reduce((sum, file) => sum + file.text.length, 0);
+  touch(chatId, Math.min(MOST_DEBOUNCE_MS, DEBOUNCE_MS + size / 1000));
 }
 
 /** Has what belongs to a draft saved soon. */
-export function touch(chatId: number | null): void {
+export function touch(chatId: number | null, ms = DEBOUNCE_MS): void {
   clearTimeout(waiting.get(chatId));
-  waiting.set(chatId, setTimeout(() => save(chatId), DEBOUNCE_MS));
+  waiting.set(chatId, setTimeout(() => save(chatId), ms));
 }
 
 /** As read from disk; what was written here since is newer. */
@@ -81,8 +81,6 @@ function save(chatId: number | null): void {
 }
 
 function whole(chatId: number | null): string {
-  const files = attachedTo(chatId);
-  const size = files.reduce((sum, file) => sum + file.text.length, 0);
-  const draft = compose(size > MOST_KEPT ? [] : files, draftOf(chatId));
+  const draft = compose(attachedTo(chatId), draftOf(chatId));
   return [held.get(key(chatId)) ?? "", draft].filter(Boolean).join("\n");
 }

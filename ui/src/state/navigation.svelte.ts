@@ -8,7 +8,7 @@ import { chats, restoreChat } from "./chats.svelte";
 import { loadConfig } from "./configs.svelte";
 import { dropDraft, flushDrafts, loadDraft } from "./drafts.svelte";
 import { isOrphan } from "./turn";
-import { queue, turn, unqueue } from "./turn.svelte";
+import { enter, queue, turn, unqueue } from "./turn.svelte";
 import type { Undo } from "./view";
 import { report, seek, toast, view } from "./view.svelte";
 
@@ -32,7 +32,7 @@ export function newChat(): void {
 }
 
 export async function openChat(chatId: number): Promise<void> {
-  chats.dispatch({ type: "opened", chatId });
+  enter(chatId);
   view.dispatch({ type: "moved" });
   if (!turn.current.conversations[chatId]) await read(chatId);
 }

@@ -10,27 +10,51 @@ import { find } from "./chats";
 import { chats } from "./chats.svelte";
 import { adoptConfig, configOf, optionsFor } from "./configs.svelte";
 import { draftOf, hold, release, setDraft } from "./drafts.svelte";
+import { dropEdit } from "./edits.svelte";
 import { whenSeen } from "./hidden";
 import { origin } from "./origin.svelte";
 import { afterTurn, apply as applyQueue, type Queued } from "./queue";
 import { Store } from "./store.svelte";
-import { apply, initial, isOrphan } from "./turn";
+import { apply, initial, isOrphan, type TurnState, type TurnStateEvent } from "./turn";
 import { announce, dismiss, report } from "./view.svelte";
 
-export const turn = new Store(apply, initial);
+/** `turn.current` changes with each piece of text; a list of chats must not look at it as often. */
+class TurnStore extends Store<TurnState, TurnStateEvent> {
+  /** The chat in which a reply is being written. */
+  liveChatId: number | null = $state(null);
+
+  override dispatch(event: TurnStateEvent): void {
+    super.dispatch(event);
+    this.liveChatId = this.current.live?.chatId ?? null;
+  }
+}
+
+export const turn = new TurnStore(apply, initial);
 export const queue = new Store(applyQueue, null as Queued | null);
 
 /** A promise can reject a moment before its stream's last events arrive; those know more. */
 const GRACE_MS = 2000;
 let turns = 0;
 
-/** Sends the draft of the open chat; while a reply is being written, it waits for its end. */
+/** Sends the draft of the open chat. */
 export function send(): void {
   const chatId = chats.current.openId;
   const text = compose(attachedTo(chatId), draftOf(chatId).trim());
-  if (text === "" || (turn.current.live && queue.current)) return;
+  if (text === "" || isQueueFull()) return;
   setDraft(chatId, "");
   detachAll(chatId);
+  post(chatId, text);
+}
+
+/** Sends a text in the open chat that nobody wrote into the composer: the draft and its files stay. */
+export function sendAlone(text: string): void {
+  if (!isQueueFull()) post(chats.current.openId, text);
+}
+
+const isQueueFull = (): boolean => turn.current.live !== null && queue.current !== null;
+
+/** While a reply is being written, a message waits for its end. */
+function post(chatId: number | null, text: string): void {
   if (turn.current.live) {
     queue.dispatch({ type: "queued", chatId, text });
     hold(chatId, text);
@@ -51,10 +75,15 @@ export function unqueue(): void {
   giveBackMessage(waiting.chatId, waiting.text);
 }
 
-/** Sends another version of a message. */
+/** Sends another version of a message. Until it is stored, the edit is kept: it may be refused. */
 export function sendEdited(message: Message, text: string): void {
   if (text.trim() === "" || turn.current.live) return;
-  void begin(message.chatId, null, (onEvent) => commands.editMessage(message.id, text.trim(), optionsFor(message.chatId), onEvent));
+  void begin(message.chatId, null, (onEvent) =>
+    commands.editMessage(message.id, text.trim(), optionsFor(message.chatId), (event) => {
+      if (event.type === "started") dropEdit(message.id);
+      onEvent(event);
+    }),
+  );
 }
 
 /** Writes another version of a reply; without one, of the last reply of the open chat. */
@@ -64,18 +93,32 @@ export function regenerate(reply = lastOpen(), options?: TurnOptions): void {
   void begin(reply.chatId, null, (onEvent) => commands.regenerate(reply.id, chosen, onEvent));
 }
 
+/** Answers a message that no reply follows; without one, the last message of the open chat. */
+export function answer(message = unanswered()): void {
+  if (!message || turn.current.live) return;
+  void begin(message.chatId, null, (onEvent) => commands.answerMessage(message.id, optionsFor(message.chatId), onEvent));
+}
+
+/** Writes a reply to what the open chat ends with: another version, or the first one. */
+export const writeLast = (): void => (unanswered() ? answer() : regenerate());
+
 /** Goes on with a reply that broke off. */
 export function goOn(reply: Message): void {
   if (turn.current.live) return;
   void begin(reply.chatId, null, (onEvent) => commands.continueReply(reply.id, optionsFor(reply.chatId), onEvent));
 }
 
-/** The reply that the open chat ends with. */
-export function lastOpen(): Message | undefined {
+const endOfOpen = (role: Message["role"]): Message | undefined => {
   const chatId = chats.current.openId;
   const last = chatId === null ? undefined : turn.current.conversations[chatId]?.at(-1);
-  return last?.role === "assistant" ? last : undefined;
-}
+  return last?.role === role ? last : undefined;
+};
+
+/** The reply that the open chat ends with. */
+export const lastOpen = (): Message | undefined => endOfOpen("assistant");
+
+/** The message of the person that the open chat ends with: its reply was deleted, or it was imported without one. */
+export const unanswered = (): Message | undefined => endOfOpen("user");
 
 /** Whether there is a reply to stop: our own, or one in the open chat that was begun before the page was loaded anew. */
 export function isWriting(): boolean {
@@ -105,6 +148,12 @@ export async function answerNow(): Promise<void> {
     turn.dispatch({ type: "answering", on: false });
     report(error);
   }
+}
+
+/** Shows a chat. What was read of those not looked at for long is let go. */
+export function enter(chatId: number): void {
+  chats.dispatch({ type: "opened", chatId });
+  turn.dispatch({ type: "opened", chatId, queued: queue.current?.chatId ?? null });
 }
 
 async function begin(
@@ -155,7 +204,7 @@ function follow(asked: number | null, event: TurnEvent): void {
     origin.dispatch({ type: "began", messageId: event.assistant.id });
     if (asked === null || find(chats.current, event.chat.id)) chats.dispatch({ type: "changed", chat: event.chat });
     // Only if the person still waits on the new chat's page.
-    if (asked === null && chats.current.openId === null) chats.dispatch({ type: "opened", chatId: event.chat.id });
+    if (asked === null && chats.current.openId === null) enter(event.chat.id);
     if (asked === null) {
       adoptConfig(event.chat.id);
       queue.dispatch({ type: "began", chatId: event.chat.id });

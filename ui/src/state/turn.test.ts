@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AppError, TurnEvent } from "../bindings";
 import { chat, message, run } from "./samples";
-import { apply, contextUsed, initial, lastReply, otherVersion, type TurnState, type TurnStateEvent } from "./turn";
+import { apply, contextUsed, initial, lastReply, MOST_KEPT, otherVersion, type TurnState, type TurnStateEvent } from "./turn";
 
 const error: AppError = { kind: "engine", message: "It broke.", hint: "Mend it." };
 const user = message({ id: 10, role: "user", content: "Hi" });
@@ -134,8 +134,37 @@ test("thinking is shown as it grows, and a wish for the answer belongs to its tu
 });
 
 test("the context in use is that of the last measured reply", () => {
-  expect(contextUsed(undefined)).toBe(0);
+  expect([contextUsed(undefined), contextUsed([message()])]).toEqual([null, null]);
   expect(contextUsed([message({ run: run() }), message({ id: 2, run: run({ promptTokens: 100, tokens: 5 }) }), user])).toBe(105);
+});
+
+describe("chats that were read", () => {
+  const opened = (chatId: number, queued: number | null = null): TurnStateEvent => ({ type: "opened", chatId, queued });
+  const read = (chatId: number): TurnStateEvent[] => [opened(chatId), { type: "loaded", chatId, messages: [message({ id: chatId * 100, chatId })] }];
+  const kept = (state: TurnState): number[] => Object.keys(state.conversations).map(Number);
+  const many = Array.from({ length: MOST_KEPT }, (_, at) => at + 10);
+
+  test("are let go, the one not looked at for longest first", () => {
+    const state = all(initial, ...read(2), ...read(3), opened(2), ...many.slice(1).flatMap(read));
+    expect(kept(state)).toEqual([2, ...many.slice(1)]);
+    expect(kept(all(state, ...read(2)))).toEqual(kept(state));
+    expect(kept(all(state, opened(3)))).toEqual(many.slice(1));
+  });
+
+  test("stay where a reply is written or a message waits", () => {
+    const state = all(initial, ...read(1), ...read(2), asked(1), started, ...many.map((id) => opened(id, 2)));
+    expect(kept(state)).toEqual([1, 2]);
+    expect(kept(all(state, delta("Hel"), done, opened(30)))).toEqual([]);
+  });
+
+  test("stay while they are open, whatever is begun elsewhere", () => {
+    const state = all(initial, ...many.flatMap(read), asked(null), started);
+    expect(kept(state)).toEqual([1, ...many]);
+  });
+
+  test("are forgotten with their chat", () => {
+    expect(all(initial, ...read(2), { type: "forgotten", chatId: 2 })).toEqual(initial);
+  });
 });
 
 describe("branches", () => {

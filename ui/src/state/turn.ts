@@ -19,12 +19,19 @@ export interface Live {
 }
 
 export interface TurnState {
-  /** By chat, oldest first; only chats opened since the start. */
+  /** By chat, oldest first; only of the few chats in `opened`, and where something is on its way. */
   conversations: Record<number, Message[]>;
+  /** The chats that were opened last, the open one first. */
+  opened: number[];
   live: Live | null;
 }
 
+/** So many chats are kept as they were read; others are read anew when they are opened. */
+export const MOST_KEPT = 8;
+
 export type TurnStateEvent =
+  /** `queued` is the chat in which a message waits to be sent. */
+  | { type: "opened"; chatId: number; queued: number | null }
   | { type: "loaded"; chatId: number; messages: Message[] }
   /** Another branch of a chat, in place of the one that was shown. */
   | { type: "shown"; chatId: number; messages: Message[] }
@@ -36,17 +43,19 @@ export type TurnStateEvent =
   /** The turn ended without an event: refused before it started, or lost after. */
   | { type: "lost"; turn: number; error: AppError };
 
-export const initial: TurnState = { conversations: {}, live: null };
+export const initial: TurnState = { conversations: {}, opened: [], live: null };
 
 export function apply(state: TurnState, event: TurnStateEvent): TurnState {
   switch (event.type) {
+    case "opened":
+      return open(state, event.chatId, event.queued);
     case "loaded":
       return withChat(state, event.chatId, merge(event.messages, state.conversations[event.chatId] ?? [], state.live));
     case "shown":
       return state.live?.chatId === event.chatId ? state : withChat(state, event.chatId, event.messages);
     case "forgotten": {
       const { [event.chatId]: _, ...conversations } = state.conversations;
-      return { ...state, conversations };
+      return { ...state, conversations, opened: state.opened.filter((id) => id !== event.chatId) };
     }
     case "asked":
       return {
@@ -62,6 +71,13 @@ export function apply(state: TurnState, event: TurnStateEvent): TurnState {
     case "lost":
       return state.live?.turn === event.turn ? fail(state, state.live, event.error, null) : state;
   }
+}
+
+function open(state: TurnState, chatId: number, queued: number | null): TurnState {
+  const opened = [chatId, ...state.opened.filter((id) => id !== chatId)].slice(0, MOST_KEPT);
+  const kept = new Set([...opened, state.live?.chatId, queued]);
+  const conversations = Object.fromEntries(Object.entries(state.conversations).filter(([id]) => kept.has(Number(id))));
+  return { ...state, opened, conversations };
 }
 
 function stream(state: TurnState, live: Live, event: TurnEvent): TurnState {
@@ -149,8 +165,8 @@ export const lastAsked = (messages: readonly Message[] | undefined): Message | u
 export const lastReply = (messages: readonly Message[] | undefined): Message | undefined =>
   messages?.findLast((m) => m.role === "assistant");
 
-/** Tokens of the context that a chat's last measured reply left filled. */
-export function contextUsed(messages: readonly Message[] | undefined): number {
+/** Tokens of the context that a chat's last measured reply left filled; null if none of its replies was measured. */
+export function contextUsed(messages: readonly Message[] | undefined): number | null {
   const run = messages?.findLast((m) => m.run !== null)?.run;
-  return run ? run.promptTokens + run.tokens : 0;
+  return run ? run.promptTokens + run.tokens : null;
 }
