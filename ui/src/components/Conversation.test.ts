@@ -6,7 +6,9 @@ import { message } from "../state/samples";
 import { turn } from "../state/turn.svelte";
 import Conversation from "./Conversation.svelte";
 
-vi.mock("@tauri-apps/api/core", () => ({ Channel: class {}, invoke: vi.fn(async () => null) }));
+vi.mock("../lib/commands", async (original) =>
+  Object.fromEntries(Object.keys(await original<object>()).map((name) => [name, vi.fn(async () => null)])),
+);
 
 let resized: () => void = () => {};
 let component: Record<string, unknown>;
