@@ -64,12 +64,19 @@ const listens = (port) =>
     socket.once("error", () => done(false));
   });
 
+/** What is drawn anew while it is looked at is looked at again. */
+const isStale = (error) => /stale element/.test(`${error.name} ${error.message}`);
+
 /** Resolves to what `get` gives once that is truthy. */
 export async function until(what, get, patience = PATIENCE) {
   const end = Date.now() + patience;
   for (;;) {
-    const got = await get();
-    if (got) return got;
+    try {
+      const got = await get();
+      if (got) return got;
+    } catch (error) {
+      if (!isStale(error)) throw error;
+    }
     if (Date.now() > end) throw new Error(`not seen in ${patience / 1000} s: ${what}`);
     await sleep(100);
   }
