@@ -123,6 +123,61 @@ fn eight_bit_weights_of_another_type_are_named() {
     );
 }
 
+/// Whole numbers of the same length would be read as weights, and load: each kind of tensor of each layout is refused by
+/// its name.
+#[test]
+fn whole_numbers_in_the_place_of_weights_are_refused_wherever_they_stand() {
+    for fixture in [
+        "qwen3_5/hf",
+        "qwen3_5/mlx-q4",
+        "qwen3_5/mlx-q4-mtp",
+        "qwen3_5_moe/hf",
+        "qwen3_5_moe/mlx-q4",
+        "qwen3_5_moe/mlx-mtp",
+        "inkling/hf",
+        "inkling/mlx",
+        "inkling/mlx-q4",
+        "inkling/mlx-q4-mtp",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        crate::heads::copy(&golden(fixture), dir.path());
+        let mut tried = 0;
+        for name in ["model.safetensors", "mtp.safetensors"] {
+            let path = dir.path().join(name);
+            let Ok(bytes) = std::fs::read(&path) else { continue };
+            let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+            let header = std::str::from_utf8(&bytes[8..8 + length]).unwrap();
+            let mut kinds = std::collections::BTreeSet::new();
+            for (tensor, info) in serde_json::from_str::<Value>(header).unwrap().as_object().unwrap() {
+                let kind = tensor.replace(|c: char| c.is_ascii_digit(), "");
+                if info["dtype"] != "F32" || !kinds.insert(kind) {
+                    continue;
+                }
+                let entry = header.find(&format!("\"{tensor}\":")).unwrap();
+                let at = 8 + entry + header[entry..].find("F32").unwrap();
+                let write = |letter: &[u8]| {
+                    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+                    std::os::unix::fs::FileExt::write_at(&file, letter, at as u64).unwrap();
+                };
+                write(b"U");
+                let found = inspect(dir.path()).unwrap().problems;
+                let said = found.first().map_or("", |problem| problem.message.as_str());
+                assert!(
+                    said.contains(&format!("`{tensor}`")) && said.contains("a floating type"),
+                    "{fixture}, {tensor}: {said:?}"
+                );
+                if tried == 0 && !fixture.ends_with("mtp") {
+                    assert_eq!(refused(dir.path(), None).to_string(), said, "{fixture}");
+                }
+                write(b"F");
+                tried += 1;
+            }
+        }
+        assert!(tried > 10, "{fixture}: {tried}");
+        assert!(inspect(dir.path()).unwrap().problems.is_empty(), "{fixture}");
+    }
+}
+
 /// What a config says of the target's packing is nothing to a head that is not packed.
 #[test]
 fn a_dense_head_of_a_packed_repository_is_used() {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use mlx_rs::{Array, Dtype};
+use mlx_rs::{Array, Dtype, Stream, with_stream};
 
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, Standalone};
@@ -14,6 +14,7 @@ use crate::generate::{
     Costs, Decoder, Depth, Drafted, Kept, Limits, Mtp, Plain, Round, SelfCheck, Sequence, calibrate, chunk_ends,
     self_check,
 };
+use crate::nn::ffi;
 use crate::nn::rows::RowPolicy;
 use crate::sampler::Sampler;
 use crate::{Error, Result};
@@ -55,7 +56,7 @@ impl Entry {
             head: F::head,
             notes: F::notes,
             layers: F::layers,
-            check_head: F::check_head,
+            check_head: |checkpoint| on_paper(|| F::check_head(checkpoint)),
             standalone: F::standalone,
             head_advice: F::head_advice,
             pair_doubt: F::pair_doubt,
@@ -64,7 +65,22 @@ impl Entry {
     }
 }
 
+/// Runs what makes arrays that nobody evaluates, on whatever thread asks for it. On the CPU, as the first operation on a
+/// device opens a queue there: the thread that looks at a folder may be the main one, whose queue would be closed while
+/// the process ends, when CUDA's driver is gone and MLX ends it with an error.
+fn on_paper<T>(make: impl FnOnce() -> T) -> T {
+    ffi::init();
+    with_stream(&Stream::cpu(), make)
+}
+
 fn load<F: Family>(target: &Checkpoint, drafter: Option<&Checkpoint>, options: LoadOptions) -> Result<Box<dyn Pair>> {
+    if options.dry {
+        return on_paper(|| read::<F>(target, drafter, options));
+    }
+    read::<F>(target, drafter, options)
+}
+
+fn read<F: Family>(target: &Checkpoint, drafter: Option<&Checkpoint>, options: LoadOptions) -> Result<Box<dyn Pair>> {
     let loaded = F::load_target(target, options)?;
     let drafter = drafter.map(|d| F::load_drafter(d, &loaded, options)).transpose()?;
     Ok(Box::new(LoadedPair::<F> {
@@ -409,5 +425,19 @@ impl<F: Family> Decoder for Session<'_, F> {
             self.pair.kept.borrow_mut().put(sequence, self.pair.drafter.as_ref());
         }
         Ok(cache)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is only looked at opens no queue on the device that models run on.
+    #[test]
+    fn what_is_made_on_paper_is_made_on_the_cpu() {
+        let stream = || mlx_rs::thread_local_default_stream();
+        assert!(stream().is_none());
+        on_paper(|| assert_eq!(stream(), Some(Stream::cpu())));
+        assert!(stream().is_none());
     }
 }

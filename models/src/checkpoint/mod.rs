@@ -94,18 +94,27 @@ impl Checkpoint {
     /// depends on nothing else. FNV-1a.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
-        let mut add = |text: &str| {
-            for byte in text.bytes().chain([0]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+        let mut hash = Hash::new();
+        hash.add(&serde_json::Value::Object(self.config.clone()).to_string());
+        hash.add_all(&self.tensors);
+        hash.0
+    }
+
+    /// As [`Checkpoint::fingerprint`], of all places where this folder may hold its head: also the files that the index
+    /// does not name, and the `mtp` folder.
+    #[must_use]
+    pub fn head_fingerprint(&self) -> u64 {
+        let mut hash = Hash(self.fingerprint());
+        for (place, tensors) in [("stray", &self.stray), ("subfolder", &self.subfolder)] {
+            if !tensors.is_empty() {
+                hash.add(place);
+                hash.add_all(tensors);
             }
-        };
-        add(&serde_json::Value::Object(self.config.clone()).to_string());
-        for (name, info) in &self.tensors {
-            add(name);
-            add(&format!("{:?} {:?}", info.dtype, info.shape));
         }
-        hash
+        if let Some(config) = &self.subfolder_config {
+            hash.add(&serde_json::Value::Object(config.clone()).to_string());
+        }
+        hash.0
     }
 
     fn with(dir: &Path, discover: fn(&Path) -> Result<files::Found>) -> Result<Self> {
@@ -160,6 +169,28 @@ impl Checkpoint {
     }
 }
 
+/// FNV-1a.
+struct Hash(u64);
+
+impl Hash {
+    fn new() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+
+    fn add(&mut self, text: &str) {
+        for byte in text.bytes().chain([0]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+        }
+    }
+
+    fn add_all(&mut self, tensors: &BTreeMap<String, TensorInfo>) {
+        for (name, info) in tensors {
+            self.add(name);
+            self.add(&format!("{:?} {:?}", info.dtype, info.shape));
+        }
+    }
+}
+
 /// Formats of other engines, by the ending of their files.
 const OTHER_FORMATS: &[(&str, &str)] = &[
     (".gguf", "gguf"),
@@ -206,5 +237,61 @@ fn missing_config(dir: &Path) -> Error {
             file: "config.json".to_owned(),
             dir: dir.to_path_buf(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensors(dtype: safetensors::Dtype, rows: usize) -> BTreeMap<String, TensorInfo> {
+        let info = TensorInfo {
+            file: 0,
+            dtype,
+            shape: vec![rows, 8],
+            start: 0,
+            bytes: 0,
+        };
+        BTreeMap::from([("fc.weight".to_owned(), info)])
+    }
+
+    fn empty() -> Checkpoint {
+        Checkpoint {
+            dir: PathBuf::new(),
+            config: serde_json::Map::new(),
+            files: Vec::new(),
+            tensors: tensors(safetensors::Dtype::F32, 64),
+            stray: BTreeMap::new(),
+            subfolder: BTreeMap::new(),
+            subfolder_config: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_head_is_told_from_another_wherever_it_lies() {
+        use safetensors::Dtype::{BF16, F32};
+        let config = |bits: u32| serde_json::Map::from_iter([("bits".to_owned(), bits.into())]);
+        let mut prints = vec![empty().head_fingerprint()];
+        for (dtype, rows) in [(F32, 8), (BF16, 8), (F32, 16)] {
+            let stray = Checkpoint {
+                stray: tensors(dtype, rows),
+                ..empty()
+            };
+            let inside = |config| Checkpoint {
+                subfolder: tensors(dtype, rows),
+                subfolder_config: config,
+                ..empty()
+            };
+            let all = [stray, inside(None), inside(Some(config(4))), inside(Some(config(8)))];
+            // The target's own is that of its own files, whatever lies beside them.
+            assert!(all.iter().all(|c| c.fingerprint() == empty().fingerprint()));
+            prints.extend(all.iter().map(Checkpoint::head_fingerprint));
+        }
+        let count = prints.len();
+        prints.sort_unstable();
+        prints.dedup();
+        assert_eq!(prints.len(), count);
+        assert_eq!(empty().head_fingerprint(), empty().fingerprint());
     }
 }

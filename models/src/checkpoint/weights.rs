@@ -114,36 +114,15 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// Missing, another shape, an element type this engine does not read, or unreadable data.
     pub fn take_raw(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
-        self.take_bytes(name, shape, None)
+        self.take_stored(name, shape, Stored::Any)
     }
 
-    /// As [`Weights::take_raw`]; a tensor of type `as_bytes` comes out as its bytes.
-    fn take_bytes(&mut self, name: &str, shape: &[i32], as_bytes: Option<safetensors::Dtype>) -> Result<Array> {
+    /// Takes a tensor of exactly this shape, stored as `stored` asks for.
+    fn take_stored(&mut self, name: &str, shape: &[i32], stored: Stored) -> Result<Array> {
         let (source, info) = self.entries.remove(name).ok_or_else(|| Error::TensorMissing {
             name: self.source_name(name),
         })?;
-        let known = match as_bytes {
-            Some(_) if info.dtype == safetensors::Dtype::U8 => Some(Dtype::Uint8),
-            Some(wanted) if info.dtype == wanted => Some(Dtype::Uint8),
-            Some(wanted) => {
-                return Err(Error::TensorShape {
-                    name: source,
-                    found: format!("{:?}", info.dtype),
-                    expected: format!("{wanted:?} or U8"),
-                });
-            }
-            None => mlx_dtype(info.dtype),
-        };
-        let dtype = known.ok_or_else(|| match info.dtype {
-            safetensors::Dtype::F8_E4M3 | safetensors::Dtype::F8_E5M2 => Error::UnsupportedQuantization {
-                method: format!("fp8 (tensor `{source}`)"),
-            },
-            other => Error::TensorShape {
-                name: source.clone(),
-                found: format!("{other:?}"),
-                expected: "a floating or packed type".to_owned(),
-            },
-        })?;
+        let dtype = stored.dtype(&source, info.dtype)?;
         if info.shape.len() != shape.len() || info.shape.iter().zip(shape).any(|(a, b)| *a as i64 != i64::from(*b)) {
             return Err(Error::TensorShape {
                 name: source,
@@ -161,7 +140,7 @@ impl<'a> Weights<'a> {
     /// Takes a floating tensor, converted to the activation type.
     ///
     /// # Errors
-    /// As [`Weights::take_raw`].
+    /// As [`Weights::take_as`].
     pub fn take(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
         let dtype = self.dtype;
         self.take_as(name, shape, dtype)
@@ -170,18 +149,18 @@ impl<'a> Weights<'a> {
     /// Takes a floating tensor, converted to `dtype`.
     ///
     /// # Errors
-    /// As [`Weights::take_raw`].
+    /// As [`Weights::take_raw`], and numbers of another type: integers would be read as weights, and load.
     pub fn take_as(&mut self, name: &str, shape: &[i32], dtype: Dtype) -> Result<Array> {
-        let raw = self.take_raw(name, shape)?;
+        let raw = self.take_stored(name, shape, Stored::Floating)?;
         self.convert(raw, dtype)
     }
 
     /// Takes a norm weight of `len` numbers. `shift` adds 1 in the stored type, as MLX conversions do.
     ///
     /// # Errors
-    /// As [`Weights::take_raw`].
+    /// As [`Weights::take_as`].
     pub fn take_norm(&mut self, name: &str, len: i32, shift: bool) -> Result<Array> {
-        let mut raw = self.take_raw(name, &[len])?;
+        let mut raw = self.take_stored(name, &[len], Stored::Floating)?;
         if shift {
             let one = Array::from_f32(1.0).as_dtype(raw.dtype())?;
             raw = raw.add(one)?;
@@ -193,7 +172,7 @@ impl<'a> Weights<'a> {
     /// Takes a depthwise convolution, `[C, 1, K]` raw or `[C, K, 1]` converted, as `[K, C]`.
     ///
     /// # Errors
-    /// As [`Weights::take_raw`].
+    /// As [`Weights::take_as`].
     pub fn take_conv(&mut self, name: &str, channels: i32, kernel: i32) -> Result<Array> {
         let raw = self.info(name).is_some_and(|i| i.shape.last() != Some(&1));
         let shape = if raw {
@@ -215,7 +194,7 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// As [`Weights::take_raw`].
     pub fn take_packed(&mut self, name: &str, shape: &[i32]) -> Result<Array> {
-        self.take_bytes(name, shape, Some(safetensors::Dtype::F8_E4M3))
+        self.take_stored(name, shape, Stored::Bytes)
     }
 
     /// Converts and, unless dry, evaluates at once, so that stored and converted copies never pile up.
@@ -245,7 +224,7 @@ impl<'a> Weights<'a> {
     /// Takes a linear layer `[out, in]`, dense or packed as its tensors and the config say.
     ///
     /// # Errors
-    /// As [`Weights::take_raw`], and bits or group size that do not fit the tensors.
+    /// As [`Weights::take_as`], and bits or group size that do not fit the tensors.
     pub fn linear(&mut self, path: &str, out: i32, input: i32) -> Result<Linear> {
         self.linear_of(path, &[out], input)
     }
@@ -305,11 +284,7 @@ impl<'a> Weights<'a> {
             .ok_or_else(|| Error::QuantizationMissing {
                 tensor: self.source_name(&format!("{path}.weight")),
             })?;
-        let packed = self.take_bytes(
-            &format!("{path}.weight"),
-            &[out, input],
-            Some(safetensors::Dtype::F8_E4M3),
-        )?;
+        let packed = self.take_packed(&format!("{path}.weight"), &[out, input])?;
         let blocks = [(out + rows - 1) / rows, (input + columns - 1) / columns];
         let scales = self.take_as(&format!("{path}.weight_scale_inv"), &blocks, Dtype::Float32)?;
         let spread = scales
@@ -377,9 +352,13 @@ impl<'a> Weights<'a> {
         let last = |t: &TensorInfo| t.shape.last().map_or(0, |n| *n as i64);
         let fits = i64::from(input) * i64::from(spec.bits) == last(w) * 32
             && last(s) * i64::from(spec.group_size) == i64::from(input);
-        let scale_type = match spec.mode {
-            Mode::Affine => s.dtype != safetensors::Dtype::U8,
-            _ => s.dtype == safetensors::Dtype::U8,
+        let scale_type = match (spec.mode, s.dtype) {
+            // Those of another mode: it is the packing that does not fit.
+            (Mode::Affine, safetensors::Dtype::U8) => false,
+            (Mode::Affine, stored) => Stored::Floating
+                .dtype(&self.source_name(scales), stored)
+                .map(|_| true)?,
+            (_, stored) => stored == safetensors::Dtype::U8,
         };
         if fits && scale_type && w.dtype == safetensors::Dtype::U32 {
             return Ok(());
@@ -423,14 +402,46 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// The MLX type of a stored type; `None` for those this engine does not read.
-fn mlx_dtype(dtype: safetensors::Dtype) -> Option<Dtype> {
-    match dtype {
-        safetensors::Dtype::F32 => Some(Dtype::Float32),
-        safetensors::Dtype::F16 => Some(Dtype::Float16),
-        safetensors::Dtype::BF16 => Some(Dtype::Bfloat16),
-        safetensors::Dtype::U32 => Some(Dtype::Uint32),
-        safetensors::Dtype::U8 => Some(Dtype::Uint8),
-        _ => None,
+/// How a tensor has to be stored.
+#[derive(Debug, Clone, Copy)]
+enum Stored {
+    /// In any type that this engine reads.
+    Any,
+    /// In floating numbers: whole ones would be read as weights, and load.
+    Floating,
+    /// In bytes, or in 8-bit floats, which come out as the bytes they are.
+    Bytes,
+}
+
+impl Stored {
+    /// The MLX type that tensor `name` of a stored type comes out in.
+    fn dtype(self, name: &str, stored: safetensors::Dtype) -> Result<Dtype> {
+        use safetensors::Dtype as In;
+        let known = match (self, stored) {
+            (Self::Any | Self::Floating, In::F32) => Some(Dtype::Float32),
+            (Self::Any | Self::Floating, In::F16) => Some(Dtype::Float16),
+            (Self::Any | Self::Floating, In::BF16) => Some(Dtype::Bfloat16),
+            (Self::Any, In::U32) => Some(Dtype::Uint32),
+            (Self::Any, In::U8) | (Self::Bytes, In::U8 | In::F8_E4M3) => Some(Dtype::Uint8),
+            _ => None,
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        if matches!((self, stored), (Self::Any | Self::Floating, In::F8_E4M3 | In::F8_E5M2)) {
+            return Err(Error::UnsupportedQuantization {
+                method: format!("fp8 (tensor `{name}`)"),
+            });
+        }
+        let expected = match self {
+            Self::Any => "a floating or packed type",
+            Self::Floating => "a floating type: F32, F16 or BF16",
+            Self::Bytes => "F8_E4M3 or U8",
+        };
+        Err(Error::TensorShape {
+            name: name.to_owned(),
+            found: format!("{stored:?}"),
+            expected: expected.to_owned(),
+        })
     }
 }

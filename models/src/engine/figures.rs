@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::alarm::{Tail, poor_head};
+use super::alarm::{Positions, Tail, count, poor_head};
 use super::speculating::Plan;
 use super::{Acceptance, Exactness, GenerationStats, SpeculationState, SpeculationStats, Thought};
 use crate::generate::{Round, read_at};
@@ -25,8 +25,9 @@ pub(super) struct Figures {
     accepted: usize,
     drafted_per_round: Vec<usize>,
     accepted_per_round: Vec<usize>,
-    /// For each draft position: proposed and kept.
-    positions: Vec<(usize, usize)>,
+    positions: Positions,
+    /// What earlier replies showed of this head; `None` where its drafts say nothing about it.
+    before: Option<Positions>,
     /// Rounds without drafts, the first token's included.
     plain_rounds: usize,
     tail: Tail,
@@ -51,7 +52,8 @@ impl Figures {
             accepted: 0,
             drafted_per_round: Vec::new(),
             accepted_per_round: Vec::new(),
-            positions: Vec::new(),
+            positions: Positions::new(),
+            before: None,
             plain_rounds: 0,
             tail: Tail::default(),
         }
@@ -65,6 +67,11 @@ impl Figures {
     /// Notes how the drafter is wired, where there is a choice.
     pub(super) fn wired(&mut self, wiring: Option<String>) {
         self.wiring = wiring;
+    }
+
+    /// The head is judged by its drafts in this reply and in those before.
+    pub(super) fn judging(&mut self, before: Positions) {
+        self.before = Some(before);
     }
 
     /// Notes how much of the prompt did not have to be read.
@@ -102,13 +109,7 @@ impl Figures {
         self.accepted += accepted;
         self.drafted_per_round.push(drafted);
         self.accepted_per_round.push(accepted);
-        if self.positions.len() < drafted {
-            self.positions.resize(drafted, (0, 0));
-        }
-        for (i, (proposed, kept)) in self.positions.iter_mut().enumerate().take(drafted) {
-            *proposed += 1;
-            *kept += usize::from(i < accepted);
-        }
+        count(&mut self.positions, drafted, accepted);
     }
 
     /// The figures up to now, for a reply of `tokens` tokens.
@@ -134,9 +135,11 @@ impl Figures {
         }
     }
 
-    /// A wiring on trial may be the wrong one: it says nothing about the head.
     fn alarm(&self) -> Option<String> {
-        let poor = poor_head(&self.positions).filter(|_| self.wiring.is_none());
+        let poor = self
+            .before
+            .as_ref()
+            .and_then(|before| poor_head(before, &self.positions));
         poor.or_else(|| self.tail.looping())
     }
 

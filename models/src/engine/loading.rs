@@ -8,6 +8,7 @@ use std::time::Instant;
 use mlx_rs::Dtype;
 use serde_json::{Map, Value};
 
+use super::alarm::Record;
 use super::speculating;
 use super::turn::Ahead;
 use super::wiring::Wirings;
@@ -16,9 +17,8 @@ use crate::cache::KvFormat;
 use crate::checkpoint::{Checkpoint, family_of, read_json_object};
 use crate::family::{HeadPlace, LoadOptions};
 use crate::generate::Controller;
-use crate::nn::ffi;
-use crate::nn::memory;
 use crate::nn::rows::{self, RowPolicy};
+use crate::nn::{checked_keys, ffi, memory};
 use crate::registry::{Entry, Pair};
 use crate::text::{ChatTemplate, EndTokens, GenerationDefaults, OutputFormat, Tokenizer};
 use crate::{Error, Result};
@@ -30,6 +30,8 @@ pub(super) struct Model {
     pub(super) text: TextParts,
     pub(super) loaded: Loaded,
     pub(super) wirings: Wirings,
+    /// What its drafts have shown since it was loaded.
+    pub(super) record: Record,
     /// How blocks are run so that they equal single steps.
     pub(super) policy: Rc<RowPolicy>,
     /// What to read while nothing is asked.
@@ -156,7 +158,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     };
     pair.keep(request.cache_bytes.unwrap_or_else(ffi::spare_memory));
     let check_key = format!(
-        "{}, MLX {}, {} {}, {}{}, {:016x}",
+        "{}, MLX {}, {} {}, {}{}{}, {:016x}",
         ffi::device_model(),
         ffi::version(),
         env!("CARGO_PKG_NAME"),
@@ -165,6 +167,14 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
         match request.kv {
             KvFormat::Plain => String::new(),
             KvFormat::Packed(bits) => format!(", keys and values in {bits} bits"),
+        },
+        match device {
+            "cpu" => String::new(),
+            // What was checked before with fewer keys says less.
+            _ => format!(
+                ", up to {} keys",
+                checked_keys().iter().max().copied().unwrap_or_default()
+            ),
         },
         checkpoint.fingerprint()
     );
@@ -177,7 +187,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     let (costs_key, costs) = match (&request.calibration, &self_check, drafter) {
         // Without blocks there is nothing to choose.
         (Calibration::On { conditions }, Some(check), Some(head)) if check.block > 1 => {
-            let key = format!("{check_key}, head {:016x}, {conditions}", head.fingerprint());
+            let key = format!("{check_key}, head {:016x}, {conditions}", head.head_fingerprint());
             let costs = match request.measured.costs(&key) {
                 Some(known) => Some(known.clone()),
                 None => {
@@ -218,6 +228,7 @@ pub(super) fn load(request: &LoadRequest) -> Result<Model> {
     };
     Ok(Model {
         wirings: Wirings::new(pair.wirings(), &request.wirings),
+        record: Record::default(),
         policy,
         ahead: RefCell::default(),
         controllers: Default::default(),

@@ -33,6 +33,7 @@ pub(super) struct Prepared {
 pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<Generated> {
     // Whatever was to be read ahead, this request knows better.
     model.ahead.replace(Ahead::Nothing);
+    let is_on_trial = model.wirings.is_on_trial() && request.wiring.is_none();
     let generated = run(model, request, sink)?;
     // A stopped reply is as likely written anew as gone on from.
     if !request.fresh && !generated.answer.is_empty() && generated.finish != FinishReason::Cancelled {
@@ -40,6 +41,14 @@ pub(super) fn generate(model: &Model, request: &GenerateRequest, sink: &mut dyn 
         model.ahead.replace(Ahead::After(done));
     }
     let s = &generated.stats.speculation;
+    if !is_on_trial {
+        let rounds = s
+            .drafted_per_round
+            .iter()
+            .copied()
+            .zip(s.accepted_per_round.iter().copied());
+        model.record.add(s.wiring.as_ref(), rounds);
+    }
     let is_default = s.is_fixed() && model.pair.block_size() == Some(s.block_size);
     if let Some(wiring) = s.wiring.as_ref().filter(|_| is_default) {
         model.wirings.add(wiring, s.rounds, s.drafted, s.accepted);
@@ -118,7 +127,12 @@ fn run(model: &Model, request: &GenerateRequest, sink: &mut dyn Sink) -> Result<
         None => model.wirings.choose(),
     };
     let mut figures = Figures::new(start, prompt.ids.len(), plan, request.exactness);
-    figures.wired(wiring.clone().filter(|_| model.wirings.is_open()));
+    let named = wiring.clone().filter(|_| model.wirings.is_open());
+    // A wiring on trial may be the wrong one: it says nothing about the head.
+    if request.wiring.is_some() || !model.wirings.is_on_trial() {
+        figures.judging(model.record.of(named.as_ref()));
+    }
+    figures.wired(named);
     figures.accepting(accept);
     let mut cached = None;
     let rows = model.loaded.self_check.as_ref();

@@ -19,6 +19,12 @@ impl Verdict {
             .copied()
             .filter(|_| self.accepted < self.tokens.len())
     }
+
+    /// Keeps the first `tokens` tokens only, as if no more had been asked for.
+    pub(super) fn cut(&mut self, tokens: usize) {
+        self.tokens.truncate(tokens);
+        self.accepted = self.accepted.min(tokens);
+    }
 }
 
 /// Keeps the leading drafts that equal the target's own choices, then the target's next one; at most `budget` tokens,

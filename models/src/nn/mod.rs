@@ -22,7 +22,7 @@ use mlx_rs::{Array, Dtype, ops};
 
 use crate::Result;
 
-pub(crate) use attention::checked_keys;
+pub(crate) use attention::{Reach, checked_keys, in_reach};
 pub(crate) use ffi::{dequantize, slice, slice_update};
 
 /// `x / sqrt(mean(x²) + eps) * weight` over the last axis; reduced in f32, in `x`'s type.

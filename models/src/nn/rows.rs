@@ -257,6 +257,12 @@ impl Drop for Installed {
     }
 }
 
+/// Whether the policy of this thread says how blocks of this operation are run, so that rows have to equal single ones.
+/// Prefill, and what nobody checked, run as they are.
+pub(crate) fn is_exact(op: &Op, rows: i32) -> bool {
+    rows <= STEP_MODE_ROWS && STATE.with(|s| s.borrow().policy.0.contains_key(op))
+}
+
 /// Runs `pass` and returns the operations in it that depend on the number of rows, each kind once, by name.
 ///
 /// # Errors

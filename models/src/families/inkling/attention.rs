@@ -8,8 +8,8 @@ use super::sconv::ShortConv;
 use crate::Result;
 use crate::cache::LayerCache;
 use crate::checkpoint::Weights;
-use crate::nn::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
-use crate::nn::{Linear, checked_keys, rms_norm, scalar, slice, zero};
+use crate::nn::rows::{CHECKED_ROWS, Op, Probe, in_rows, is_exact, noise};
+use crate::nn::{Linear, Reach, checked_keys, in_reach, rms_norm, scalar, slice, zero};
 
 /// Score of a key that is not seen.
 const HIDDEN: f32 = -1e30;
@@ -94,6 +94,19 @@ impl Band {
             bias = bias.multiply(tau)?;
         }
         Ok(ops::select(&self.hidden, scalar(HIDDEN, dtype)?, bias)?)
+    }
+}
+
+/// What rows `from..to` of a block see after `before` positions.
+fn reach(shape: AttentionShape, before: i32, from: i32, to: i32) -> Reach {
+    let first = if shape.sliding {
+        (before + from + 1).min(shape.extent)
+    } else {
+        before + from + 1
+    };
+    Reach {
+        first,
+        all: first + (to - from - 1),
     }
 }
 
@@ -192,7 +205,8 @@ impl Attention {
             dtype: x.dtype(),
         };
         let held = keys.shape()[2];
-        let run = |from, to, _| {
+        let is_exact = is_exact(&op, rows);
+        let piece = |from, to| {
             if to - from == rows {
                 return attend(&q_heads, &r, &keys, &values, &self.rel_proj, band);
             }
@@ -207,6 +221,10 @@ impl Attention {
                 &self.rel_proj,
                 &band,
             )
+        };
+        let run = |from, to, _| match is_exact {
+            true => in_reach(from, to, reach(self.shape, band.offset, from, to), &piece),
+            false => piece(from, to),
         };
         let out = in_rows(op, rows, false, &run, || self.probe(band))?;
         // 5. Project back.
@@ -231,17 +249,13 @@ impl Attention {
         Ok(Box::new(move |from, to, _| {
             let mut outs = Vec::new();
             for &before in checked_keys() {
-                let band = Band::new(before + from, to - from, shape, scaling, dtype)?;
-                let held = |a: &Array| slice(a, 2, 0, before + to);
-                let cut = |a: &Array| slice(a, 1, from, to);
-                outs.push(attend(
-                    &cut(&q)?,
-                    &cut(&r)?,
-                    &held(&keys)?,
-                    &held(&values)?,
-                    &rel_proj,
-                    &band,
-                )?);
+                let run = |from: i32, to: i32| {
+                    let band = Band::new(before + from, to - from, shape, scaling, dtype)?;
+                    let held = |a: &Array| slice(a, 2, 0, before + to);
+                    let cut = |a: &Array| slice(a, 1, from, to);
+                    attend(&cut(&q)?, &cut(&r)?, &held(&keys)?, &held(&values)?, &rel_proj, &band)
+                };
+                outs.push(in_reach(from, to, reach(shape, before, from, to), &run)?);
             }
             Ok(ops::concatenate(&outs, 3)?)
         }))

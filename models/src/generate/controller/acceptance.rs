@@ -1,5 +1,7 @@
 //! How often drafts are right, by position.
 
+use std::collections::VecDeque;
+
 /// Share of right drafts to begin with: what heads reach on ordinary text. It takes part like two rounds, so that four
 /// measured ones outweigh it.
 const PRIOR: f64 = 0.6;
@@ -20,9 +22,16 @@ const SURPRISE: f64 = 0.4;
 /// Rounds that count on after a surprise, at any position: the deep ones were seen in the other text too.
 const ROUNDS_AFTER_SURPRISE: usize = 4;
 
+/// Rounds with drafts that a measured share is taken over: as many as the means rest on.
+const LAST_ROUNDS: usize = 25;
+
 /// Conditional acceptance: how often the draft at a position is right, given that those before it were.
 #[derive(Debug, Clone)]
-pub(super) struct Acceptance(Vec<Position>);
+pub(super) struct Acceptance {
+    positions: Vec<Position>,
+    /// Drafts of the last rounds that had some, and right ones.
+    last: VecDeque<(usize, usize)>,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Position {
@@ -39,13 +48,16 @@ impl Acceptance {
             weight: if i == 0 { PRIOR_ROUNDS } else { 0.0 },
             lately: PRIOR,
         };
-        Self((0..max_depth).map(position).collect())
+        Self {
+            positions: (0..max_depth).map(position).collect(),
+            last: VecDeque::new(),
+        }
     }
 
     /// Takes shares that were measured before for as much as `rounds` rounds; positions without one stay as they are.
     pub(super) fn assume(&mut self, shares: &[f64], rounds: usize) {
         let measured = shares.iter().take_while(|share| (0.0..=1.0).contains(*share));
-        for (position, share) in self.0.iter_mut().zip(measured) {
+        for (position, share) in self.positions.iter_mut().zip(measured) {
             *position = Position {
                 mean: *share,
                 weight: rounds as f64,
@@ -59,8 +71,12 @@ impl Acceptance {
         if depth == 0 {
             return;
         }
+        self.last.push_back((depth, accepted));
+        if self.last.len() > LAST_ROUNDS {
+            self.last.pop_front();
+        }
         let mut is_surprised = false;
-        for (i, position) in self.0.iter_mut().enumerate() {
+        for (i, position) in self.positions.iter_mut().enumerate() {
             if i >= depth || i > accepted {
                 position.weight *= KEEP_UNSEEN;
                 continue;
@@ -78,9 +94,17 @@ impl Acceptance {
 
     /// Lets all that was seen count for no more than `rounds` rounds.
     pub(super) fn loosen(&mut self, rounds: usize) {
-        for position in &mut self.0 {
+        for position in &mut self.positions {
             position.weight = position.weight.min(rounds as f64);
         }
+    }
+
+    /// Share of a round's first `depth` drafts that were right in the last rounds with as many, as counted; `None` where fewer
+    /// than `rounds` of them had so many.
+    pub(super) fn measured(&self, depth: usize, rounds: usize) -> Option<f64> {
+        let right = self.last.iter().filter(|(drafts, _)| *drafts >= depth);
+        let (count, right) = right.fold((0, 0), |(n, sum), (_, right)| (n + 1, sum + depth.min(*right)));
+        (depth > 0 && count >= rounds).then(|| right as f64 / (count * depth) as f64)
     }
 
     /// Tokens that a round with `depth` drafts gives: the target's own and every right draft.
@@ -88,7 +112,7 @@ impl Acceptance {
         let mut before = PRIOR;
         let mut all_right = 1.0;
         let mut tokens = 1.0;
-        for (i, p) in self.0.iter().take(depth).enumerate() {
+        for (i, p) in self.positions.iter().take(depth).enumerate() {
             let rate = if i == 0 {
                 p.mean
             } else {

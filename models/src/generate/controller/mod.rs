@@ -170,7 +170,8 @@ impl Controller {
         self.costs.record(round.depth, round.duration_ms);
         self.has_drafted |= round.depth > 0;
         if let Some(probe) = &mut self.probe {
-            probe.left -= 1;
+            // Rounds that a limit cut short say nothing about its depth.
+            probe.left -= usize::from(round.depth == probe.depth);
             if probe.left == 0 {
                 self.end_probe();
             }
@@ -211,12 +212,14 @@ impl Controller {
             };
         }
         let depth = self.promising();
+        let measured = self.acceptance.measured(depth, FEWEST_ROUNDS);
+        let assumed = || (self.acceptance.tokens(depth) - 1.0) / depth.max(1) as f64;
         ControllerState::Parked {
             depth,
-            acceptance: (self.acceptance.tokens(depth) - 1.0) / depth.max(1) as f64,
+            acceptance: measured.unwrap_or_else(assumed),
             cost_ratio: self.costs.ms(depth) / self.costs.ms(0),
             speedup: self.speedup(depth),
-            is_measured: self.has_drafted,
+            is_measured: measured.is_some(),
         }
     }
 

@@ -18,13 +18,13 @@ pub enum ControllerState {
     Parked {
         /// Drafts a round would have: the best depth there is.
         depth: usize,
-        /// Share of its drafts that are right.
+        /// Share of its drafts that are right: as counted in the last rounds that had as many.
         acceptance: f64,
         /// What its round costs, in plain steps.
         cost_ratio: f64,
         /// Its tokens a second by those of plain decoding.
         speedup: f64,
-        /// Whether drafts were made at all; before, the share is an assumption.
+        /// Whether enough rounds had as many drafts; before, the share is an assumption.
         is_measured: bool,
     },
     /// A few rounds at another depth, to see whether it has become the better one.

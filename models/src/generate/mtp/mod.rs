@@ -9,6 +9,8 @@
 mod pace;
 mod parked;
 mod say;
+#[cfg(test)]
+mod tests;
 
 pub use pace::Depth;
 
@@ -139,7 +141,10 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
     /// Queues the round after a first token, if that is what comes next.
     fn begin(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.next, Next::Nothing) {
-            Next::Begin(bonus) => self.queue(&bonus),
+            Next::Begin(bonus) => {
+                self.pace.begin();
+                self.queue(&bonus)
+            }
             next => {
                 self.next = next;
                 Ok(())
@@ -250,12 +255,17 @@ impl<'a, T: Target, D: Drafter<T>> Mtp<'a, T, D> {
             .ok_or_else(|| Error::backend("a round lacks choices"))?;
         let until_held = self.held_at.saturating_sub(self.given).max(1);
         let most = until_held.min(self.limits.max_tokens - self.given);
-        let verdict = accept(drafts, choices, most, &self.limits.eos);
+        let mut verdict = accept(drafts, choices, most, &self.limits.eos);
         // Rows past the kept ones may score anything: their context was wrong.
-        if let Some(row) = flags.iter().take(verdict.tokens.len()).position(|good| *good == 0) {
-            return Err(Error::NonFiniteLogits {
-                position: self.position + row,
-            });
+        match flags.iter().take(verdict.tokens.len()).position(|good| *good == 0) {
+            Some(0) => {
+                return Err(Error::NonFiniteLogits {
+                    position: self.position,
+                });
+            }
+            // What plain decoding would have given out before it is; the next round begins there.
+            Some(row) => verdict.cut(row),
+            None => {}
         }
         let keep = verdict.tokens.len();
         // Where a limit cut the round short, the draft behind it is one behind other tokens.

@@ -68,6 +68,12 @@ impl Pace {
         self.outside = self.handed_out.take().map_or(Duration::ZERO, |at| at.elapsed());
     }
 
+    /// A round is queued with nothing under way: it begins now, whatever the device waited for.
+    pub(super) fn begin(&mut self) {
+        self.read = Some(Instant::now());
+        self.outside = Duration::ZERO;
+    }
+
     /// A result was read: how long since the one before, in milliseconds; `None` where a slow taker may have held the
     /// device up.
     pub(super) fn lap(&mut self) -> Option<f64> {
@@ -90,5 +96,27 @@ impl Pace {
     /// The round goes out.
     pub(super) fn leave(&mut self) {
         self.handed_out = Some(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_round_is_timed_from_when_it_was_queued() {
+        let mut pace = Pace::new(Depth::Fixed(3));
+        assert_eq!(pace.lap(), None, "the first token: nothing was read before");
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(100));
+        let slow_taker = |pace: &mut Pace| {
+            (pace.read, pace.handed_out) = (long_ago, long_ago);
+            pace.enter();
+        };
+        slow_taker(&mut pace);
+        assert_eq!(pace.lap(), None, "the device may have waited for who takes the tokens");
+        slow_taker(&mut pace);
+        pace.begin();
+        let ms = pace.lap().unwrap();
+        assert!((0.0..50_000.0).contains(&ms), "{ms}");
     }
 }

@@ -8,14 +8,18 @@ use crate::generate::said::{count_said, run_said};
 use crate::{Error, Result};
 
 impl<T: Target, D: Drafter<T>> Mtp<'_, T, D> {
-    /// What is queued has run the last token given out. It ends as if the first of `ids` had been chosen after it, and its
-    /// drafts had been wrong; nobody has to read them.
+    /// What is queued has run the last token given out; after a first token that is done here. It ends as if the first of
+    /// `ids` had been chosen after it, and its drafts had been wrong; nobody has to read them.
     pub(super) fn say_after_bonus(&mut self, ids: &[u32], rows: usize) -> Result<()> {
         let Some(&first) = ids.first() else {
             return Ok(());
         };
-        self.begin()?;
-        match std::mem::replace(&mut self.next, Next::Nothing) {
+        let next = match std::mem::replace(&mut self.next, Next::Nothing) {
+            // Nothing has run the first token yet. Nobody wants drafts behind it.
+            Next::Begin(bonus) => Next::Plain(Box::new(self.step(&bonus, self.position, &self.counts.clone())?)),
+            next => next,
+        };
+        match next {
             Next::Round(pending) => {
                 self.target.rewind(&mut self.cache, &pending.verified, 1)?;
                 self.forget_drafts(&pending.before)?;
