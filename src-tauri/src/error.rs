@@ -230,7 +230,7 @@ impl Error {
             Error::NotPicked => "attach it again",
             Error::Stopped => "start it again when the model is there",
             Error::TurnRunning => "wait for it to finish, or stop it",
-            Error::OtherModel { .. } => "load that model and continue, or write the reply again with this one",
+            Error::OtherModel { .. } => "load that model first, or write the reply again with this one",
             Error::Import { .. } => {
                 "choose a JSON file that was exported by Slipstream, ChatGPT (conversations.json) or Open WebUI"
             }
