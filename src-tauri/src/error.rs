@@ -240,7 +240,7 @@ impl Error {
             Error::OtherKv { .. } => {
                 "choose that in the settings, load the model again and continue, or write the reply again as it is now"
             }
-            Error::OtherModel { .. } => "load that model and continue, or write the reply again with this one",
+            Error::OtherModel { .. } => "load that model first, or write the reply again with this one",
             Error::Import { .. } => {
                 "choose a JSON file that was exported by Slipstream, ChatGPT (conversations.json) or Open WebUI"
             }

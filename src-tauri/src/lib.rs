@@ -112,6 +112,7 @@ pub fn run_with(change: impl AsyncFnOnce(AppState) -> AppState + Send + 'static)
             commands::bench::open_comparison,
             commands::bench::open_bench,
             commands::bench::bench_texts,
+            commands::bench::remove_measurement,
         ])
         .setup(|app| {
             let resources = app.path().resource_dir().ok();

@@ -11,6 +11,43 @@ use tempfile::TempDir;
 
 use super::{STORY, short_bench};
 
+#[tokio::test]
+async fn an_updated_model_is_held_against_its_earlier_commit_arm_by_arm() {
+    let report = tokio::task::spawn_blocking(short_bench).await.unwrap();
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).await.unwrap();
+    let at = |commit: &str, only_off: bool, by: f64| {
+        let mut report = report.clone();
+        report.setup.target = format!("/hub/models--a--b/snapshots/{commit}");
+        for arm in &mut report.arms {
+            if let Some(spread) = &mut arm.figures.tokens_per_second {
+                spread.values = [100.0, 100.5, 99.5].map(|rate| rate * by).to_vec();
+                spread.median = 100.0 * by;
+            }
+        }
+        report.arms.truncate(if only_off { 1 } else { 2 });
+        report
+    };
+    store.add_bench(&at("1111111aa", false, 1.0)).await.unwrap();
+    store.add_bench(&at("1111111aa", true, 0.6)).await.unwrap();
+    let updated = at("2222222bb", false, 0.6);
+    let id = store.add_bench(&updated).await.unwrap();
+    let found = regressions(&store.benches_before(&updated, Some(id)).await.unwrap(), &updated);
+    let told: Vec<_> = found
+        .iter()
+        .map(|one| (one.what.as_str(), one.before, one.changes.as_slice()))
+        .collect();
+    let commit = ["the model's commit 1111111 → 2222222".to_owned()];
+    assert_eq!(told, [("tokens/s, block 2", 100.0, &commit[..])]);
+    let machine = app::bench::conditions::machine_key(&updated.setup.before, &updated.setup.device);
+    let pairs = store
+        .measured_pairs(&machine, Some(&updated.setup.target))
+        .await
+        .unwrap();
+    assert_eq!(pairs.len(), 2, "both commits");
+    store.close().await;
+}
+
 /// The app with the built-in model loaded.
 pub(super) async fn app() -> (AppState, TempDir) {
     let dir = TempDir::new().unwrap();
@@ -35,7 +72,7 @@ fn asked(prompt: Option<&str>, message_id: Option<i32>, repetitions: u32) -> Com
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reply_is_run_again_as_it_was_and_kept_in_the_history() {
-    let (state, _dir) = app().await;
+    let (state, dir) = app().await;
     let options = TurnOptions {
         temperature: Some(0.0),
         seed: Some(11.0),
@@ -84,12 +121,56 @@ async fn a_reply_is_run_again_as_it_was_and_kept_in_the_history() {
     assert_eq!(history.comparisons[0].identical, Some(true));
     assert_eq!(history.comparisons[0].speedup, None, "one run calls no winner");
     assert!(state.store.comparison(id + 1).await.is_err());
-    // A person's own message is no reply.
+    assert_eq!(done.matches_reply, Some(true));
+
+    // One of the person's messages is answered as it would be now, with what was said before it.
     let question = state
         .benches
         .compare(&asked(None, Some(reply.id - 1), 1), |_| true)
+        .await
+        .unwrap();
+    assert_eq!(
+        (&question.prompt, question.prompt_tokens),
+        (&done.prompt, done.prompt_tokens)
+    );
+    assert_eq!(
+        (question.message_id, question.matches_reply),
+        (Some(reply.id - 1), None)
+    );
+    let unknown = state
+        .benches
+        .compare(&asked(None, Some(reply.id + 99), 1), |_| true)
         .await;
-    assert_eq!(question.unwrap_err().kind, "not_found");
+    assert_eq!(unknown.unwrap_err().kind, "not_found");
+
+    // What another model wrote is compared with nothing, and what was written otherwise is said to be.
+    let pool = sqlx::SqlitePool::connect(&format!("sqlite://{}", dir.path().join("history.db").display()))
+        .await
+        .unwrap();
+    let with = async |change: &'static str| {
+        sqlx::query(change).bind(reply.id).execute(&pool).await.unwrap();
+        state.benches.compare(&asked(None, Some(reply.id), 1), |_| true).await
+    };
+    let edited = with("UPDATE messages SET content = 'It is Rome.' WHERE id = ?")
+        .await
+        .unwrap();
+    assert_eq!(edited.matches_reply, Some(false));
+    let other = with("UPDATE messages SET made = json_set(made, '$.model', '/another') WHERE id = ?").await;
+    assert_eq!(other.unwrap_err().kind, "other_model");
+
+    // They go one by one, and with the words of their chat.
+    assert_eq!(state.benches.history().await.unwrap().comparisons.len(), 3);
+    state.store.remove_measurement(*id).await.unwrap();
+    assert!(state.store.remove_measurement(*id).await.is_err());
+    assert_eq!(state.benches.history().await.unwrap().comparisons.len(), 2);
+    state.store.delete_chat(reply.chat_id).await.unwrap();
+    state.store.purge_chat(reply.chat_id).await.unwrap();
+    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM measurements WHERE kind = 'comparison'")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(left, 0);
+    pool.close().await;
     state.close().await;
 }
 
@@ -187,10 +268,14 @@ async fn a_slower_benchmark_is_found_in_the_history_of_its_pair_alone() {
     store.add_bench(&half).await.unwrap();
     let slower = scaled(0.6, "1.1.0");
     let second = store.add_bench(&slower).await.unwrap();
-    assert!(store.bench_before(&slower, Some(first)).await.unwrap().is_none());
-    let before = store.bench_before(&slower, Some(second)).await.unwrap().unwrap();
+    assert!(store.benches_before(&slower, Some(first)).await.unwrap().is_empty());
+    let before = store.benches_before(&slower, Some(second)).await.unwrap();
     assert_eq!(
-        before.setup.app_version, "1.0.0",
+        before
+            .iter()
+            .map(|report| report.setup.app_version.as_str())
+            .collect::<Vec<_>>(),
+        ["1.0.0"],
         "the other pair's and the stopped one are passed over"
     );
     let found = regressions(&before, &slower);

@@ -14,8 +14,8 @@ use app::ipc::{Agreement, BenchReport, Call, CompareEvent, LocalModel, PromptKin
 use app::library::Assets;
 use app::turn::Stop;
 use models::{
-    Engine, Exactness, GenerateRequest, Generated, LoadRequest, Loaded, Margin, Prompt, SamplingParams, SelfCheck,
-    Sink, Speculation,
+    Calibration, Engine, Exactness, GenerateRequest, Generated, LoadRequest, Loaded, Margin, Prompt, SamplingParams,
+    SelfCheck, Sink, Speculation,
 };
 use serde_json::Value;
 use tests::{builtin, root};
@@ -36,6 +36,9 @@ impl Pair {
             .load(LoadRequest {
                 target: builtin("target"),
                 drafter: Some(builtin("drafter")),
+                calibration: Calibration::On {
+                    conditions: String::new(),
+                },
                 ..LoadRequest::default()
             })
             .unwrap();
@@ -67,6 +70,7 @@ fn plan(request: GenerateRequest, repetitions: usize) -> ComparePlan {
         speculation: BLOCK,
         repetitions,
         message_id: None,
+        reply: None,
         prompt: STORY.to_owned(),
     }
 }
@@ -220,6 +224,14 @@ fn one_wrong_token_is_caught_where_it_is() {
     assert_eq!(first.token, plain.tokens[at]);
     assert_eq!(difference.margin, Some(first.logit - second.logit));
     assert!(difference.margin.unwrap() >= 0.0 && first.token != second.token);
+    // The two that differ have scores of their own.
+    let (expected, found) = (
+        difference.of_expected.as_ref().unwrap(),
+        difference.of_found.as_ref().unwrap(),
+    );
+    assert_eq!((expected, found.token), (first, wrong));
+    assert_eq!(difference.apart, Some(expected.logit - found.logit));
+    assert!(difference.apart >= difference.margin);
     // The self-check, run anew, finds nothing: the engine is as it was, only the test changed its words.
     assert!(difference.suspects.is_empty());
     let used = pair.loaded.self_check.as_ref().unwrap();
@@ -270,7 +282,7 @@ fn run_bench(kinds: &[PromptKind], repetitions: usize) -> BenchReport {
         prompts: prompts(kinds),
         arms: vec![SpeculationChoice::Block { size: 2 }],
         repetitions,
-        max_tokens: 8,
+        max_tokens: 14,
         sampling: SamplingParams::default(),
         exactness: Exactness::Exact,
     };
@@ -305,12 +317,19 @@ fn a_report_is_what_its_schema_says_and_holds_what_is_to_be_reported() {
         assert_eq!(arm.figures.tokens_per_second.as_ref().unwrap().values.len(), 3);
     }
     assert!(report.costs.iter().any(|cost| cost.rows == 2 && cost.ratio.is_some()));
+    let passes: Vec<u32> = report.passes.iter().map(|pass| pass.rows).collect();
+    assert_eq!(passes, [1, 2, 3, 4, 6, 8], "as the load measured them");
+    assert!(report.passes[0].ratio == 1.0 && report.draft_ms.unwrap() > 0.0);
+    assert!(report.arms.iter().all(|arm| (2..=4).contains(&arm.warm_ups)));
     let text = markdown(report, &[]);
     for wanted in [
         "| chip |",
         "| memory |",
         "| load, before and after |",
+        "### The target's forward pass alone",
+        "### Cost of a whole round",
         "T(K)/T(1)",
+        "| warm-ups before |",
         "identical to off",
         "Raw numbers",
     ] {

@@ -186,6 +186,14 @@ async fn measurements_of_before_are_all_there_in_their_order() {
         .await
         .unwrap();
     }
+    // The words of a message that is gone go with it.
+    sqlx::query(
+        "INSERT INTO comparisons (created_at, machine, target, drafter, model, app_version, mlx_version, result) \
+         VALUES (40, 'm', '/t', '', 'Tiny', '1', '2', '{\"messageId\":77}')",
+    )
+    .execute(&old)
+    .await
+    .unwrap();
     old.close().await;
 
     let store = Store::open(dir.path()).await.unwrap();

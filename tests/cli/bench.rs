@@ -28,6 +28,7 @@ fn bench_writes_its_report_and_keeps_it() {
     let schema = tests::json(&root().join("assets/bench/report.schema.json"));
     assert_eq!(tests::schema::faults(&schema, &report), Vec::<String>::new());
     assert_eq!(report["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(report["passes"][0]["rows"], 1, "the passes are timed at load");
     assert_eq!(report["winner"]["verdict"], "unknown", "one repetition tells nothing");
     assert!(
         stdout(&output).starts_with("## Slipstream benchmark"),
@@ -50,6 +51,13 @@ fn bench_writes_its_report_and_keeps_it() {
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].identical, Some(true));
 
+    let lost = program.run(&["bench", "--json", "/no/such/folder/report.json"]);
+    assert_eq!(lost.status.code(), Some(1));
+    assert!(
+        !stderr(&lost).contains("runs"),
+        "nothing was measured for it: {}",
+        stderr(&lost)
+    );
     let wrong = program.run(&["bench", "--block-sizes", "off,99"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
 }

@@ -24,9 +24,7 @@ story("a click on a reply's badge proves that speculation left it alone", async 
   assert.equal(await badge.getAttribute("data-exactness"), "exact");
   await badge.click();
   await (await window.at("compare-sheet")).waitForExist();
-  await (await window.at("repetitions")).selectByAttribute("value", "3");
-  await window.click("compare-start");
-  await (await window.at("compare-stop")).waitForExist();
+  // It runs at once.
   const line = await verdict(window);
   assert.match(line, /^Identical, \d+ tokens\./);
   const texts = [await window.text("compare-text-off"), await window.text("compare-text-on")];
@@ -64,7 +62,7 @@ story("a comparison is stopped, and the chat goes on", async (open) => {
 
 /** Measures the built-in pair from the command line, in the story's home. */
 function benchHere(home) {
-  const args = ["bench", "--prompts", "predictable", "--block-sizes", "3", "--repetitions", "3", "--max-tokens", "8"];
+  const args = ["bench", "--prompts", "predictable", "--block-sizes", "3", "--repetitions", "3", "--max-tokens", "24"];
   const ran = spawnSync(program, args, { env: { ...process.env, XDG_DATA_HOME: join(home.path, "data") }, encoding: "utf8" });
   assert.equal(ran.status, 0, ran.stderr);
 }

@@ -1204,7 +1204,8 @@ call: Call, };
 export type Side = "off" | "on";
 
 /**
- * What a round of so many rows costs.
+ * What a whole round of so many rows costs: drafting, the check and the choices. Rounds of plain decoding are those of the
+ * side or arm without speculation.
  */
 export type Cost = { 
 /**
@@ -1250,9 +1251,13 @@ accepted: number, };
  */
 export type SideFigures = { 
 /**
- * What was asked for.
+ * What ran: a block that was larger than what is exact here is told as it was cut.
  */
 speculation: SpeculationChoice, 
+/**
+ * What was asked for and ran as this, where that is something else.
+ */
+asked: Array<SpeculationChoice>, 
 /**
  * Whether the MTP decoder ran.
  */
@@ -1262,7 +1267,7 @@ speculating: boolean,
  */
 reason: string | null, 
 /**
- * Decode rate.
+ * Decode rate; absent where runs were too short to have one.
  */
 tokensPerSecond: Spread | null, 
 /**
@@ -1348,6 +1353,18 @@ second: ScoredToken | null,
  */
 margin: number | null, 
 /**
+ * The first token of the first run from there, with its score; absent where that run had ended.
+ */
+ofExpected: ScoredToken | null, 
+/**
+ * Likewise of the departing one.
+ */
+ofFound: ScoredToken | null, 
+/**
+ * How far the scores of these two are apart: of the first run's token less that of the other.
+ */
+apart: number | null, 
+/**
  * Operations that do not give a block the bits of single rows on this device and were run at once all the same.
  */
 suspects: Array<string>, 
@@ -1396,7 +1413,8 @@ difference: Difference, } | { "verdict": "unknown" };
  */
 export type CompareRequest = { 
 /**
- * A reply to run again, with the conversation before it.
+ * A message to run again, with the conversation before it: a reply as it was made, one of the person's as it would be
+ * answered now.
  */
 messageId: number | null, 
 /**
@@ -1421,9 +1439,14 @@ export type Comparison = {
  */
 setup: Setup, 
 /**
- * The reply it was started from.
+ * The message it was started from.
  */
 messageId: number | null, 
+/**
+ * Whether the reply that it was started from says what plain decoding said here; absent without a reply, and where one
+ * of the two is not whole.
+ */
+matchesReply: boolean | null, 
 /**
  * The last message of the prompt.
  */
@@ -1620,9 +1643,9 @@ ttftMs: number,
  */
 decodeMs: number, 
 /**
- * Decode rate; 0 when there were fewer than two tokens.
+ * Decode rate by its timed rounds; absent where they were too few.
  */
-tokensPerSecond: number, 
+tokensPerSecond: number | null, 
 /**
  * Rounds.
  */
@@ -1745,15 +1768,23 @@ export type Arm = {
  */
 figures: SideFigures, 
 /**
- * Decode rate by that without speculation; absent for off itself.
+ * Decode rate by that without speculation; absent for off itself, and for what did not speculate.
  */
 speedup: Ratio | null, 
+/**
+ * Short runs before the measured ones, until two in a row took about the same time.
+ */
+warmUps: number, 
+/**
+ * Whether they came to that.
+ */
+settled: boolean, 
 /**
  * By the length of the sequence.
  */
 acceptanceByContext: Array<ContextAcceptance>, 
 /**
- * Tokens that were compared with those without speculation.
+ * Tokens that were compared with those without speculation; 0 for what did not speculate.
  */
 checkedTokens: number, 
 /**
@@ -1774,11 +1805,11 @@ prompt: string,
  */
 kind: PromptKind, 
 /**
- * What was asked for.
+ * What ran.
  */
 speculation: SpeculationChoice, 
 /**
- * Decode rate.
+ * Decode rate; absent where runs were too short to have one.
  */
 tokensPerSecond: Spread | null, 
 /**
@@ -1795,7 +1826,7 @@ acceptanceRate: number | null, };
  */
 export type Winner = { "verdict": "fastest", 
 /**
- * What was asked for.
+ * What ran.
  */
 speculation: SpeculationChoice, 
 /**
@@ -1852,9 +1883,18 @@ arms: Array<Arm>,
  */
 prompts: Array<PromptFigures>, 
 /**
- * What rounds cost.
+ * What whole rounds cost.
  */
 costs: Array<Cost>, 
+/**
+ * What the target's forward pass alone costs by its tokens, T(K); measured when the pair was loaded, and empty where it
+ * was not.
+ */
+passes: Array<RowCost>, 
+/**
+ * One step of the drafter alone, in milliseconds; measured likewise.
+ */
+draftMs: number | null, 
 /**
  * Each run.
  */

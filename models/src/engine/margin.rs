@@ -20,6 +20,8 @@ pub struct Margin {
     pub first: Scored,
     /// The one after it.
     pub second: Scored,
+    /// The scores of all tokens, by their ids.
+    scores: Vec<f32>,
 }
 
 impl Margin {
@@ -27,6 +29,13 @@ impl Margin {
     #[must_use]
     pub fn gap(&self) -> f32 {
         self.first.logit - self.second.logit
+    }
+
+    /// A token's score; `None` for an id that the target does not know.
+    #[must_use]
+    pub fn of(&self, token: u32) -> Option<Scored> {
+        let logit = *self.scores.get(token as usize)?;
+        Some(Scored { token, logit })
     }
 }
 
@@ -69,6 +78,7 @@ fn top_two(scores: &[f32]) -> Option<Margin> {
     Some(Margin {
         first: first?,
         second: second?,
+        scores: scores.to_vec(),
     })
 }
 
@@ -91,6 +101,12 @@ mod tests {
     fn the_two_best_are_found_wherever_they_are() {
         let margin = top_two(&[0.5, 3.0, -1.0, 2.5]).unwrap();
         assert_eq!((margin.first.token, margin.second.token, margin.gap()), (1, 3, 0.5));
+        assert_eq!(
+            margin.of(2).map(|one| one.logit),
+            Some(-1.0),
+            "any other has a score too"
+        );
+        assert_eq!(margin.of(4), None);
         let tie = top_two(&[2.0, 2.0, 1.0]).unwrap();
         assert_eq!((tie.first.token, tie.second.token, tie.gap()), (0, 1, 0.0));
         assert_eq!(top_two(&[1.0]), None);

@@ -5,18 +5,10 @@ use std::sync::Arc;
 use models::{Exactness, GenerateRequest, SamplingParams};
 
 use super::prompts::BenchPrompt;
-use super::run::{self, Measured, Runner, Subject, Times};
-use super::stats;
-use crate::ipc::{
-    Arm, BenchEvent, BenchReport, Call, MeasuredRun, PromptFigures, Ratio, SideFigures, SpeculationChoice, Winner,
-};
+use super::run::{self, Measured, Runner, Subject, WarmUp};
+use super::summary::report;
+use crate::ipc::{BenchEvent, BenchReport, MeasuredRun, SpeculationChoice};
 use crate::turn::{Stop, count, speculation};
-
-/// Tokens of a warm-up.
-const WARM_UP_TOKENS: usize = 16;
-
-/// Version of the report's format.
-const REPORT_VERSION: u32 = 1;
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -38,15 +30,41 @@ pub struct BenchPlan {
 /// Hears what happens, between runs.
 pub type TellBench<'a> = &'a dyn Fn(BenchEvent);
 
-struct Done {
-    prompt: usize,
-    arm: usize,
-    repetition: usize,
-    measured: Measured,
+pub(super) struct Done {
+    pub(super) prompt: usize,
+    pub(super) arm: usize,
+    pub(super) repetition: usize,
+    pub(super) measured: Measured,
+}
+
+/// One way to speculate, as it runs here.
+#[derive(Clone)]
+pub(super) struct Way {
+    pub(super) choice: SpeculationChoice,
+    /// What was asked for and runs as this.
+    pub(super) asked: Vec<SpeculationChoice>,
+    pub(super) warm: WarmUp,
+}
+
+impl Default for Way {
+    fn default() -> Self {
+        Way::cold(SpeculationChoice::Off)
+    }
+}
+
+impl Way {
+    fn cold(choice: SpeculationChoice) -> Self {
+        Way {
+            choice,
+            asked: Vec::new(),
+            warm: WarmUp::default(),
+        }
+    }
 }
 
 /// Runs every prompt with every arm, repetition by repetition; the order of the arms goes on by one and turns around each
-/// time, so that no arm is always the first or the last. A prompt that does not fit the context is left out.
+/// time, so that no arm is always the first or the last. A prompt that does not fit the context is left out. Block sizes that exact
+/// mode cuts to the same one run once.
 ///
 /// # Errors
 /// What the engine says of any run.
@@ -58,27 +76,28 @@ pub fn bench(
     tell: TellBench<'_>,
 ) -> models::Result<BenchReport> {
     let mut setup = subject.setup(plan.exactness);
-    let arms = with_off(&plan.arms);
-    let per_repetition = plan.prompts.len() * arms.len();
-    let warm_ups = if plan.prompts.is_empty() { 0 } else { arms.len() };
-    tell(BenchEvent::Started {
-        runs: count(warm_ups + per_repetition * plan.repetitions),
-        model: setup.model.clone(),
-    });
-    let one = |prompt: &BenchPrompt, arm: SpeculationChoice, tokens: usize| {
+    let asked = with_off(&plan.arms);
+    let told = |warm_ups: usize, ways: usize| match plan.prompts.len() {
+        0 => 0,
+        prompts => count(warm_ups + ways * prompts * plan.repetitions),
+    };
+    let started = |ways: usize, model: &str| {
+        tell(BenchEvent::Started {
+            runs: told(asked.len(), ways),
+            model: model.to_owned(),
+        });
+    };
+    started(asked.len(), &setup.model);
+    let request = |prompt: &BenchPrompt, arm: SpeculationChoice| {
         let request = GenerateRequest {
             sampling: plan.sampling.clone(),
-            max_tokens: Some(tokens),
+            max_tokens: Some(plan.max_tokens),
             exactness: plan.exactness,
             ..GenerateRequest::new(prompt.prompt(subject.loaded.can_chat))
         };
-        run::measure(
-            runner,
-            run::prepared(&request, speculation(arm)),
-            stop,
-            Box::new(|_| ()),
-        )
+        run::prepared(&request, speculation(arm))
     };
+    let measure = |request: GenerateRequest| run::measure(runner, request, stop, Box::new(|_| ()));
     let mut begun = 0;
     let mut begin = |prompt: &BenchPrompt, arm: SpeculationChoice, repetition: usize| {
         tell(BenchEvent::Run {
@@ -89,15 +108,30 @@ pub fn bench(
         });
         begun += 1;
     };
-    for arm in &arms {
+    let mut ways: Vec<Way> = Vec::new();
+    for arm in &asked {
+        let mut way = Way::cold(*arm);
         if let Some(prompt) = plan.prompts.first().filter(|_| !stop.is_requested()) {
             begin(prompt, *arm, 0);
-            match one(prompt, *arm, WARM_UP_TOKENS.min(plan.max_tokens)) {
-                Ok(_) | Err(models::Error::ContextFull { .. }) => {}
+            match run::warm_up(&request(prompt, *arm), measure) {
+                Ok((warm, run)) => {
+                    way.warm = warm;
+                    way.choice = run.map_or(*arm, |run| run.ran(*arm));
+                }
+                Err(models::Error::ContextFull { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
+        way.asked.extend(Some(*arm).filter(|arm| *arm != way.choice));
+        match ways.iter_mut().find(|other| other.choice == way.choice) {
+            Some(same) => same.asked.extend(way.asked),
+            None => ways.push(way),
+        }
     }
+    if ways.len() < asked.len() {
+        started(ways.len(), &setup.model);
+    }
+    let arms: Vec<SpeculationChoice> = ways.iter().map(|way| way.choice).collect();
     let mut done: Vec<Done> = Vec::new();
     let mut runs: Vec<MeasuredRun> = Vec::new();
     'all: for repetition in 1..=plan.repetitions {
@@ -107,7 +141,7 @@ pub fn bench(
                     break 'all;
                 }
                 begin(prompt, arm, repetition);
-                let measured = match one(prompt, arm, plan.max_tokens) {
+                let measured = match measure(request(prompt, arm)) {
                     Err(models::Error::ContextFull { .. }) => continue,
                     other => other?,
                 };
@@ -127,7 +161,9 @@ pub fn bench(
         }
     }
     run::finish(&mut setup);
-    Ok(report(plan, setup, &arms, &done, runs, stop.is_requested()))
+    let draft_ms = subject.loaded.costs.as_ref().map(|costs| costs.draft_ms);
+    let about = (setup, subject.passes(), draft_ms);
+    Ok(report(plan, about, &ways, &done, runs, stop.is_requested()))
 }
 
 /// The arms once each, off first.
@@ -152,146 +188,32 @@ fn in_turn(arms: &[SpeculationChoice], time: usize) -> Vec<(usize, SpeculationCh
     order
 }
 
-fn report(
-    plan: &BenchPlan,
-    setup: crate::ipc::Setup,
-    arms: &[SpeculationChoice],
-    done: &[Done],
-    runs: Vec<MeasuredRun>,
-    stopped: bool,
-) -> BenchReport {
-    let all: Vec<Arm> = (0..arms.len()).map(|a| arm(plan, arms, done, a)).collect();
-    let mut prompts = Vec::new();
-    for (p, prompt) in plan.prompts.iter().enumerate() {
-        let rates = |a: usize| {
-            let of = done.iter().filter(|d| d.prompt == p && d.arm == a);
-            let rates: Vec<f64> = of
-                .map(|d| Times::of(std::iter::once(&d.measured)).tokens_per_second)
-                .collect();
-            stats::spread(&rates)
-        };
-        let off = rates(0);
-        for (a, choice) in arms.iter().enumerate() {
-            let of: Vec<&Measured> = select(done, |d| d.prompt == p && d.arm == a);
-            if of.is_empty() {
-                continue;
-            }
-            let rate = rates(a);
-            prompts.push(PromptFigures {
-                prompt: prompt.id.clone(),
-                kind: prompt.kind,
-                speculation: *choice,
-                speedup: rate
-                    .as_ref()
-                    .zip(off.as_ref())
-                    .filter(|_| a > 0)
-                    .and_then(|(rate, off)| stats::ratio(rate, off)),
-                tokens_per_second: rate,
-                acceptance_rate: run::figures(*choice, &[], &of).acceptance_rate,
-            });
-        }
-    }
-    BenchReport {
-        version: REPORT_VERSION,
-        setup,
-        prompt_ids: plan.prompts.iter().map(|prompt| prompt.id.clone()).collect(),
-        repetitions: count(plan.repetitions),
-        max_tokens: count(plan.max_tokens),
-        temperature: f64::from(plan.sampling.temperature),
-        seed: plan.sampling.seed as f64,
-        stopped,
-        winner: winner(&all),
-        arms: all,
-        prompts,
-        costs: run::costs(done.iter().map(|d| &d.measured)),
-        runs,
-    }
-}
-
-fn select(done: &[Done], wanted: impl Fn(&Done) -> bool) -> Vec<&Measured> {
-    done.iter().filter(|d| wanted(d)).map(|d| &d.measured).collect()
-}
-
-/// The first arm is off.
-fn arm(plan: &BenchPlan, arms: &[SpeculationChoice], done: &[Done], a: usize) -> Arm {
-    let choice = arms.get(a).copied().unwrap_or(SpeculationChoice::Off);
-    let figures = repeated(plan, done, a, 0, choice);
-    let off = repeated(plan, done, 0, a, SpeculationChoice::Off);
-    let of = select(done, |d| d.arm == a);
-    let mut checked_tokens = 0;
-    let mut differing = Vec::new();
-    for (p, prompt) in plan.prompts.iter().enumerate() {
-        let Some(plain) = done.iter().find(|d| d.prompt == p && d.arm == 0) else {
-            continue;
-        };
-        let plain = &plain.measured.generated.tokens;
-        for run in select(done, |d| d.prompt == p && d.arm == a) {
-            checked_tokens += run.generated.tokens.len();
-            if run.generated.tokens != *plain && !differing.contains(&prompt.id) {
-                differing.push(prompt.id.clone());
-            }
-        }
-    }
-    Arm {
-        speedup: match (&figures.tokens_per_second, &off.tokens_per_second) {
-            (Some(rate), Some(off)) if a > 0 => stats::ratio(rate, off),
-            _ => None,
-        },
-        figures,
-        acceptance_by_context: run::by_context(of.iter().copied()),
-        checked_tokens: count(checked_tokens),
-        differing,
-    }
-}
-
-/// Figures of an arm with a value for each repetition, over the prompts that another one ran in it too. After a stop a
-/// repetition may hold half the set, which has other rates: only those that hold most are taken.
-fn repeated(plan: &BenchPlan, done: &[Done], a: usize, other: usize, choice: SpeculationChoice) -> SideFigures {
-    let ran = |a: usize, r: usize, p: usize| done.iter().any(|d| d.arm == a && d.repetition == r && d.prompt == p);
-    let common = |r: usize| -> Vec<usize> {
-        let all = 0..plan.prompts.len();
-        all.filter(|p| ran(a, r, *p) && ran(other, r, *p)).collect()
-    };
-    let sets: Vec<(usize, Vec<usize>)> = (1..=plan.repetitions).map(|r| (r, common(r))).collect();
-    let fullest = sets.iter().map(|(_, set)| set.len()).max().unwrap_or_default();
-    let whole = sets.iter().filter(|(_, set)| fullest > 0 && set.len() == fullest);
-    let times: Vec<Times> = whole
-        .map(|(r, set)| {
-            let of = select(done, |d| d.arm == a && d.repetition == *r && set.contains(&d.prompt));
-            Times::of(of.into_iter())
-        })
-        .collect();
-    run::figures(choice, &times, &select(done, |d| d.arm == a))
-}
-
-/// The fastest of those that are faster than off beyond the noise.
-fn winner(arms: &[Arm]) -> Winner {
-    let compared: Vec<(&Arm, &Ratio)> = arms
-        .iter()
-        .filter_map(|arm| Some((arm, arm.speedup.as_ref()?)))
-        .collect();
-    if compared.is_empty() {
-        return Winner::Unknown;
-    }
-    let faster = compared.iter().filter(|(_, ratio)| ratio.call == Call::Higher);
-    match faster.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)) {
-        Some((arm, ratio)) => Winner::Fastest {
-            speculation: arm.figures.speculation,
-            ratio: (*ratio).clone(),
-        },
-        None if compared.iter().all(|(_, ratio)| ratio.call == Call::TooFew) => Winner::Unknown,
-        None if compared.iter().any(|(_, ratio)| ratio.call == Call::Lower)
-            && !compared.iter().any(|(_, ratio)| ratio.call == Call::Noise) =>
-        {
-            Winner::Off
-        }
-        None => Winner::Noise,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::fake::{self, Fake};
+    use super::super::report::markdown;
+    use super::super::words::verdict;
     use super::*;
+    use crate::ipc::{Call, PromptKind, RowCost, Winner};
+
+    fn block(size: u32) -> SpeculationChoice {
+        SpeculationChoice::Block { size }
+    }
+
+    fn ran(fake: &Fake, arms: &[SpeculationChoice], max_tokens: usize) -> (BenchReport, Vec<BenchEvent>) {
+        let plan = BenchPlan {
+            prompts: super::super::prompts(&[PromptKind::Predictable]),
+            arms: arms.to_vec(),
+            repetitions: 5,
+            max_tokens,
+            sampling: SamplingParams::default(),
+            exactness: Exactness::Exact,
+        };
+        let told = std::cell::RefCell::default();
+        let tell = |event| Vec::push(&mut *told.borrow_mut(), event);
+        let report = bench(fake, fake.subject(), &plan, &Arc::default(), &tell).unwrap();
+        (report, told.into_inner())
+    }
 
     #[test]
     fn every_arm_has_its_turn_at_every_place() {
@@ -312,37 +234,117 @@ mod tests {
     }
 
     #[test]
-    fn a_winner_is_called_only_beyond_the_noise() {
-        let arm = |call, value| Arm {
-            figures: SideFigures {
-                speculation: SpeculationChoice::Block { size: value as u32 },
-                speculating: true,
-                reason: None,
-                tokens_per_second: None,
-                ttft_ms: None,
-                total_ms: None,
-                tokens_per_round: 1.0,
-                acceptance_rate: None,
-                acceptance_by_position: Vec::new(),
-            },
-            speedup: Some(Ratio {
-                value,
-                low: None,
-                high: None,
-                call,
-            }),
-            acceptance_by_context: Vec::new(),
-            checked_tokens: 0,
-            differing: Vec::new(),
+    fn a_few_tokens_make_no_winner() {
+        let (report, _) = ran(&Fake::default(), &[block(2), SpeculationChoice::Auto], 2);
+        assert_eq!(report.winner, Winner::Unknown);
+        assert!(
+            report
+                .arms
+                .iter()
+                .all(|arm| arm.speedup.is_none() && arm.figures.tokens_per_second.is_none())
+        );
+        assert_eq!(
+            verdict(&report),
+            "No winner: the replies are too short to measure a rate."
+        );
+        // With enough of them there is one, and what made no draft is not it.
+        let (report, _) = ran(&Fake::default(), &[block(2), SpeculationChoice::Auto], 40);
+        assert!(matches!(&report.winner, Winner::Fastest { speculation, ratio }
+            if *speculation == block(2) && ratio.value == 2.0 * fake::PLAIN_MS / fake::ROUND_MS));
+        assert_eq!(report.arms[2].speedup.as_ref().unwrap().call, Call::Noise);
+    }
+
+    #[test]
+    fn what_did_not_speculate_wins_nothing_is_not_identical_and_says_why() {
+        let fake = Fake {
+            head: false,
+            ..Fake::default()
         };
-        assert_eq!(winner(&[]), Winner::Unknown);
-        assert_eq!(winner(&[arm(Call::TooFew, 3.0)]), Winner::Unknown);
-        assert_eq!(winner(&[arm(Call::Noise, 3.0), arm(Call::Lower, 0.5)]), Winner::Noise);
-        assert_eq!(winner(&[arm(Call::Lower, 0.7), arm(Call::Lower, 0.5)]), Winner::Off);
-        let called = winner(&[arm(Call::Noise, 9.0), arm(Call::Higher, 2.0), arm(Call::Higher, 3.0)]);
-        let Winner::Fastest { speculation, ratio } = called else {
-            panic!("{called:?}")
+        let (report, _) = ran(&fake, &[block(2), block(3)], 40);
+        assert_eq!(report.winner, Winner::Unknown);
+        assert!(
+            report.arms[1..]
+                .iter()
+                .all(|arm| arm.speedup.is_none() && arm.checked_tokens == 0)
+        );
+        let text = markdown(&report, &[]);
+        assert_eq!(
+            verdict(&report),
+            format!("No winner: nothing speculated: {}.", fake::NO_HEAD)
+        );
+        assert!(
+            text.contains(&format!("- block 2 did not speculate: {}", fake::NO_HEAD)),
+            "{text}"
+        );
+        assert!(!text.contains("identical"), "{text}");
+    }
+
+    #[test]
+    fn blocks_are_told_as_they_ran_and_run_once() {
+        let fake = Fake {
+            exact: 4,
+            ..Fake::default()
         };
-        assert_eq!((speculation, ratio.value), (SpeculationChoice::Block { size: 3 }, 3.0));
+        let (report, told) = ran(&fake, &[block(8), block(4), block(2), block(6)], 40);
+        let arms: Vec<_> = report
+            .arms
+            .iter()
+            .map(|arm| (arm.figures.speculation, arm.figures.asked.clone()))
+            .collect();
+        assert_eq!(
+            arms,
+            [
+                (SpeculationChoice::Off, vec![]),
+                (block(4), vec![block(8), block(6)]),
+                (block(2), vec![]),
+            ]
+        );
+        assert!(matches!(report.winner, Winner::Fastest { speculation, .. } if speculation == block(4)));
+        assert_eq!(report.runs.len(), 3 * 5);
+        assert!(report.runs.iter().all(|run| run.speculation != block(8)));
+        let runs: Vec<u32> = told
+            .iter()
+            .filter_map(|event| match event {
+                BenchEvent::Started { runs, .. } => Some(*runs),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(runs, [5 + 5 * 5, 5 + 3 * 5], "told anew when it is known");
+        let text = markdown(&report, &[]);
+        assert!(text.contains("Block 8 and block 6 ran as block 4"), "{text}");
+    }
+
+    #[test]
+    fn passes_of_the_target_are_told_apart_from_rounds() {
+        let mut fake = Fake::default();
+        fake.loaded.costs = Some(models::Costs {
+            verify_ms: vec![(1, 8.0), (2, 10.0), (8, 24.0)],
+            draft_ms: 1.5,
+        });
+        let (report, _) = ran(&fake, &[block(2)], 40);
+        let passes: Vec<_> = report
+            .passes
+            .iter()
+            .map(|RowCost { rows, ms, ratio }| (*rows, *ms, *ratio))
+            .collect();
+        assert_eq!(passes, [(1, 8.0, 1.0), (2, 10.0, 1.25), (8, 24.0, 3.0)]);
+        assert_eq!(report.draft_ms, Some(1.5));
+        assert_eq!(
+            report.costs[0].ms,
+            fake::PLAIN_MS,
+            "a round of the arm without speculation"
+        );
+        let text = markdown(&report, &[]);
+        assert!(
+            text.contains("| 8 | 24.00 | 3.00 |") && text.contains("1.50 ms"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn warm_ups_are_told() {
+        let (report, _) = ran(&Fake::default(), &[block(2)], 40);
+        assert!(report.arms.iter().all(|arm| (arm.warm_ups, arm.settled) == (2, true)));
+        assert!(markdown(&report, &[]).contains("off 2, block 2 2"));
     }
 }

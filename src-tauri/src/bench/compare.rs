@@ -5,15 +5,13 @@ use std::time::{Duration, Instant};
 
 use models::{Exactness, GenerateRequest, GenerationEvent, OpVerdict, SelfCheck, Speculation};
 
-use super::run::{self, Hear, Measured, Runner, Subject, Times};
-use super::stats;
+use super::figures::{self, Times, gain};
+use super::run::{self, Hear, Measured, Runner, Subject};
 use crate::ipc::{
     Agreement, CompareEvent, Comparison, Difference, MeasuredRun, ScoredToken, Side, SideFigures, SpeculationChoice,
 };
 use crate::turn::{Stop, count};
 
-/// Tokens of a warm-up: enough for every kernel to have run once.
-const WARM_UP_TOKENS: usize = 16;
 /// Least time between two deltas of a side.
 const TELL_EVERY: Duration = Duration::from_millis(34);
 /// Tokens shown on either side of a difference.
@@ -28,16 +26,46 @@ pub struct ComparePlan {
     pub speculation: SpeculationChoice,
     /// Measured runs a side.
     pub repetitions: usize,
-    /// The reply it was started from.
+    /// The message it was started from.
     pub message_id: Option<i32>,
+    /// What it says, if it is a reply that ended by itself or at its limit.
+    pub reply: Option<Reply>,
     /// The last message of the prompt, to be shown.
     pub prompt: String,
+}
+
+/// A reply as it is stored.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// Its thinking.
+    pub reasoning: String,
+    /// Its answer.
+    pub answer: String,
+    /// Whether it ended at the limit of tokens: run again it may go on.
+    pub is_cut: bool,
+}
+
+impl Reply {
+    /// Whether a run says the same, as far as both go: it may have fewer tokens to say it in.
+    fn is_said_by(&self, run: &models::Generated) -> bool {
+        let is_run_cut = run.finish == models::FinishReason::Length;
+        let same = |stored: &str, said: &str, is_last: [bool; 2]| {
+            let (stored, said) = (stored.trim(), said.trim());
+            stored == said
+                || self.is_cut && is_last[0] && said.starts_with(stored)
+                || is_run_cut && is_last[1] && stored.starts_with(said)
+        };
+        // Only what comes last can have been cut.
+        let is_last = [&self.answer, &run.answer].map(|answer| answer.trim().is_empty());
+        same(&self.reasoning, &run.reasoning, is_last)
+            && (same(&self.answer, &run.answer, [true; 2]) || is_run_cut && is_last[1])
+    }
 }
 
 /// Hears what happens; called on the engine's thread too.
 pub type Tell = Arc<dyn Fn(CompareEvent) + Send + Sync>;
 
-/// Runs both sides, a short warm-up of each first, then in an order that alternates.
+/// Runs both sides, warm-ups of each first, then in an order that alternates.
 ///
 /// # Errors
 /// What the engine says of any run.
@@ -56,7 +84,21 @@ pub fn compare(
     });
     let mut done: Vec<(Side, Measured)> = Vec::new();
     let mut records = Vec::new();
-    'all: for repetition in 0..=plan.repetitions {
+    for side in [Side::Off, Side::On].into_iter().filter(|_| !stop.is_requested()) {
+        tell(CompareEvent::Run { side, repetition: 0 });
+        let (hear, rest) = relay(side, tell.clone());
+        // The first one is shown, the others say the same.
+        let mut shown = Some(hear);
+        run::warm_up(
+            &run::prepared(&plan.request, wanted(side, plan.speculation)),
+            |request| {
+                let hear = shown.take().unwrap_or_else(|| Box::new(|_| ()));
+                run::measure(runner, request, stop, hear)
+            },
+        )?;
+        rest();
+    }
+    'all: for repetition in 1..=plan.repetitions {
         let order = if repetition % 2 == 0 {
             [Side::Off, Side::On]
         } else {
@@ -70,14 +112,11 @@ pub fn compare(
                 side,
                 repetition: count(repetition),
             });
-            let mut request = run::prepared(&plan.request, wanted(side, plan.speculation));
-            if repetition == 0 {
-                request.max_tokens = Some(request.max_tokens.map_or(WARM_UP_TOKENS, |n| n.min(WARM_UP_TOKENS)));
-            }
+            let request = run::prepared(&plan.request, wanted(side, plan.speculation));
             let (hear, rest) = relay(side, tell.clone());
             let measured = run::measure(runner, request, stop, hear)?;
             rest();
-            if repetition == 0 || !measured.is_whole() {
+            if !measured.is_whole() {
                 continue;
             }
             let record = measured.record(None, choice(side, plan.speculation), repetition, records.len() + 1);
@@ -218,6 +257,9 @@ fn explain(
         false => runner.margin(request.clone(), before.to_vec()).ok(),
     };
     let recheck = recheck(runner, subject, request, side, stop);
+    let of = |ids: &[u32]| margin.as_ref().zip(ids.first()).and_then(|(margin, id)| margin.of(*id));
+    let (of_expected, of_found) = (of(&expected), of(&found));
+    let apart = of_expected.as_ref().zip(of_found.as_ref());
     let scored = |one: &models::Scored| -> models::Result<ScoredToken> {
         Ok(ScoredToken {
             token: one.token,
@@ -236,6 +278,9 @@ fn explain(
         first: margin.as_ref().map(|m| scored(&m.first)).transpose()?,
         second: margin.as_ref().map(|m| scored(&m.second)).transpose()?,
         margin: margin.as_ref().map(|m| f64::from(m.gap())),
+        apart: apart.map(|(expected, found)| f64::from(expected.logit - found.logit)),
+        of_expected: of_expected.as_ref().map(scored).transpose()?,
+        of_found: of_found.as_ref().map(scored).transpose()?,
         suspects: match (&recheck, request.exactness) {
             (Some(recheck), _) => recheck.ops.clone(),
             (None, Exactness::Fast) => subject.in_parts(),
@@ -294,26 +339,22 @@ fn comparison(
     agreement: Agreement,
     stopped: bool,
 ) -> Comparison {
+    let of = |wanted: Side| done.iter().filter(move |(side, _)| *side == wanted).map(|(_, run)| run);
     let figures = |wanted: Side| -> SideFigures {
-        let of: Vec<&Measured> = done
-            .iter()
-            .filter_map(|(side, run)| (*side == wanted).then_some(run))
-            .collect();
-        let times: Vec<Times> = of.iter().map(|run| Times::of(std::iter::once(*run))).collect();
-        run::figures(choice(wanted, plan.speculation), &times, &of)
+        let of: Vec<&Measured> = of(wanted).collect();
+        let times: Vec<Times> = of.iter().map(|run| Times::one(run)).collect();
+        figures::figures(choice(wanted, plan.speculation), &times, &of)
     };
     let text = |wanted: Side| {
-        let last = done.iter().rev().find(|(side, _)| *side == wanted);
-        last.map_or_else(String::new, |(_, run)| run.generated.text.clone())
+        let last = of(wanted).next_back();
+        last.map_or_else(String::new, |run| run.generated.text.clone())
     };
     let (off, on) = (figures(Side::Off), figures(Side::On));
-    let speedup = match (&on.tokens_per_second, &off.tokens_per_second) {
-        (Some(on), Some(off)) => stats::ratio(on, off),
-        _ => None,
-    };
+    let reply = plan.reply.as_ref().zip(of(Side::Off).next());
     Comparison {
         setup,
         message_id: plan.message_id,
+        matches_reply: reply.map(|(reply, run)| reply.is_said_by(&run.generated)),
         prompt: plan.prompt.clone(),
         prompt_tokens: runs.first().map_or(0, |run| run.prompt_tokens),
         seed: plan.request.sampling.seed as f64,
@@ -322,17 +363,19 @@ fn comparison(
         agreement,
         off_text: text(Side::Off),
         on_text: text(Side::On),
+        speedup: gain(&on, on.tokens_per_second.as_ref(), off.tokens_per_second.as_ref()),
         off,
         on,
-        speedup,
-        costs: run::costs(done.iter().map(|(_, run)| run)),
+        costs: figures::costs(of(Side::Off), of(Side::On)),
         runs,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake::Fake;
     use super::*;
+    use crate::ipc::Call;
 
     #[test]
     fn the_first_token_that_only_one_text_has_is_found() {
@@ -364,6 +407,83 @@ mod tests {
         assert_eq!(
             (found.told.checked, found.told.block, found.told.block_before),
             (3, 4, 16)
+        );
+    }
+
+    fn compared(fake: &Fake, speculation: SpeculationChoice, tokens: usize, reply: Option<Reply>) -> Comparison {
+        let plan = ComparePlan {
+            request: GenerateRequest {
+                max_tokens: Some(tokens),
+                ..GenerateRequest::new(models::Prompt::Raw(String::new()))
+            },
+            speculation,
+            repetitions: 5,
+            message_id: None,
+            reply,
+            prompt: String::new(),
+        };
+        let tell: Tell = Arc::new(|_| ());
+        compare(fake, fake.subject(), &plan, &Arc::default(), &tell).unwrap()
+    }
+
+    #[test]
+    fn a_short_reply_has_no_speed_and_a_cut_block_is_told_as_it_ran() {
+        let fake = Fake {
+            exact: 4,
+            ..Fake::default()
+        };
+        let block = |size| SpeculationChoice::Block { size };
+        let short = compared(&fake, block(2), 2, None);
+        assert_eq!(
+            (short.agreement, short.speedup),
+            (Agreement::Identical { tokens: 2, runs: 9 }, None)
+        );
+        let cut = compared(&fake, block(8), 40, None);
+        assert_eq!((cut.on.speculation, cut.on.asked), (block(4), vec![block(8)]));
+        assert_eq!(cut.speedup.unwrap().call, Call::Higher);
+        assert_eq!(
+            compared(&fake, SpeculationChoice::Auto, 40, None).speedup.unwrap().call,
+            Call::Noise
+        );
+    }
+
+    #[test]
+    fn a_stored_reply_is_held_against_what_is_said_now() {
+        let mut run = Fake::default().measured(SpeculationChoice::Off, 12).generated;
+        run.reasoning = " Hm, well. ".to_owned();
+        run.answer = "Paris is it.".to_owned();
+        let says = |reasoning: &str, answer: &str, is_cut| {
+            let (reasoning, answer) = (reasoning.to_owned(), answer.to_owned());
+            Reply {
+                reasoning,
+                answer,
+                is_cut,
+            }
+            .is_said_by(&run)
+        };
+        assert!(says("Hm, well.", "Paris is it.", false));
+        assert!(says("Hm, well.", "Paris is", true), "as far as it goes");
+        assert!(says("Hm,", "", true));
+        assert!(
+            !says("Hm, well.", "Paris is", false) && !says("Hm,", "Paris", true) && !says("Hm, well.", "Rome", true)
+        );
+        run.finish = models::FinishReason::Length;
+        run.answer = "Paris".to_owned();
+        let said = |answer: &str| Reply {
+            reasoning: "Hm, well.".to_owned(),
+            answer: answer.to_owned(),
+            is_cut: false,
+        };
+        assert!(said("Paris is it.").is_said_by(&run) && !said("Rome is it.").is_said_by(&run));
+        let stored = |answer: &str| Reply {
+            reasoning: String::new(),
+            answer: answer.to_owned(),
+            is_cut: false,
+        };
+        let matches = |reply| compared(&Fake::default(), SpeculationChoice::Auto, 12, reply).matches_reply;
+        assert_eq!(
+            (matches(None), matches(Some(stored(""))), matches(Some(stored("Rome")))),
+            (None, Some(true), Some(false))
         );
     }
 }

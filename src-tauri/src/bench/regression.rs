@@ -2,36 +2,38 @@
 
 use crate::ipc::{Arm, BenchReport, Call, Circumstances, Regression, SpeculationChoice};
 
+use super::place::moved;
 use super::stats;
 
 /// At fixed block sizes acceptance depends on chance only where sampling does; less of a loss than this is none.
 const ACCEPTANCE_LOSS: f64 = 0.02;
 
-/// Compares what both measured the same way. Reports that ran something else have nothing to compare.
+/// Compares each arm with the newest of the earlier reports that has it. They come newest first; those that ran something
+/// else have nothing to compare.
 #[must_use]
-pub fn regressions(before: &BenchReport, after: &BenchReport) -> Vec<Regression> {
-    if !comparable(before, after) {
-        return Vec::new();
-    }
-    let changes = changes(before, after);
+pub fn regressions(before: &[BenchReport], after: &BenchReport) -> Vec<Regression> {
     let mut found = Vec::new();
     for now in &after.arms {
-        let Some(then) = before
-            .arms
+        let with_it = before
             .iter()
-            .find(|arm| arm.figures.speculation == now.figures.speculation)
-        else {
-            continue;
-        };
-        found.extend(of_arm(then, now, &changes));
+            .filter(|earlier| comparable(earlier, after))
+            .find_map(|earlier| {
+                let mut arms = earlier.arms.iter();
+                let then = arms.find(|arm| arm.figures.speculation == now.figures.speculation)?;
+                Some((earlier, then))
+            });
+        if let Some((earlier, then)) = with_it {
+            found.extend(of_arm(then, now, &changes(earlier, after)));
+        }
     }
     found
 }
 
-/// Whether two reports measured the same, whole.
+/// Whether two reports measured the same, whole, and in the same way: another format may have timed otherwise.
 #[must_use]
 pub fn comparable(before: &BenchReport, after: &BenchReport) -> bool {
-    !before.stopped
+    before.version == after.version
+        && !before.stopped
         && !after.stopped
         && before.prompt_ids == after.prompt_ids
         && before.max_tokens == after.max_tokens
@@ -126,7 +128,10 @@ fn changes(before: &BenchReport, after: &BenchReport) -> Vec<String> {
     noted.note("cache", &packed(&was.check_key), &packed(&is.check_key));
     let mut changes = noted.0;
     let fingerprint = |key: &str| key.rsplit(", ").next().unwrap_or_default().to_owned();
-    if fingerprint(&was.check_key) != fingerprint(&is.check_key) {
+    let commits = moved(was, &is.target, is.drafter.as_deref());
+    if !commits.is_empty() {
+        changes.extend(commits);
+    } else if fingerprint(&was.check_key) != fingerprint(&is.check_key) {
         changes.push("the model's files".to_owned());
     }
     let load = |report: &BenchReport| report.setup.before.load.map_or(0.0, |load| load[0]);
@@ -155,6 +160,7 @@ mod tests {
         let arm = Arm {
             figures: SideFigures {
                 speculation: SpeculationChoice::Block { size: 3 },
+                asked: Vec::new(),
                 speculating: true,
                 reason: None,
                 tokens_per_second: stats::spread(rates),
@@ -165,6 +171,8 @@ mod tests {
                 acceptance_by_position: vec![acceptance],
             },
             speedup: None,
+            warm_ups: 2,
+            settled: true,
             acceptance_by_context: Vec::new(),
             checked_tokens: 10,
             differing: Vec::new(),
@@ -196,6 +204,8 @@ mod tests {
             arms: vec![arm],
             prompts: Vec::new(),
             costs: Vec::new(),
+            passes: Vec::new(),
+            draft_ms: None,
             runs: Vec::new(),
         }
     }
@@ -203,19 +213,52 @@ mod tests {
     const USUAL: [f64; 5] = [40.0, 40.5, 39.8, 40.1, 40.2];
     const SLOWER: [f64; 5] = [30.0, 30.2, 29.9, 30.1, 30.3];
 
+    fn since(before: &BenchReport, after: &BenchReport) -> Vec<Regression> {
+        regressions(std::slice::from_ref(before), after)
+    }
+
+    #[test]
+    fn an_arm_is_held_against_the_newest_report_that_has_it() {
+        let (mut last, before) = (report(&USUAL, 0.6), report(&USUAL, 0.6));
+        last.arms[0].figures.speculation = SpeculationChoice::Auto;
+        let found = regressions(&[last.clone(), before.clone()], &report(&SLOWER, 0.6));
+        assert_eq!(
+            (found.len(), found[0].before),
+            (1, 40.1),
+            "the last one ran something else"
+        );
+        let newest = report(&SLOWER, 0.6);
+        assert_eq!(regressions(&[newest, last, before], &report(&SLOWER, 0.6)), []);
+    }
+
+    #[test]
+    fn another_commit_is_a_change() {
+        let (mut before, mut after) = (report(&USUAL, 0.6), report(&SLOWER, 0.6));
+        before.setup.target = "/hub/models--a--b/snapshots/0123456789".to_owned();
+        after.setup.target = "/hub/models--a--b/snapshots/abcdef0123".to_owned();
+        after.setup.check_key = "cpu, MLX, float32, 00fe".to_owned();
+        assert_eq!(
+            since(&before, &after)[0].changes,
+            ["the model's commit 0123456 → abcdef0"]
+        );
+        before.version = 1;
+        after.version = 2;
+        assert_eq!(since(&before, &after), [], "timed otherwise");
+    }
+
     #[test]
     fn packed_keys_and_values_are_no_other_files() {
         let before = report(&[100.0, 101.0, 99.0, 100.0, 100.0], 0.8);
         let mut after = report(&[80.0, 81.0, 79.0, 80.0, 80.0], 0.8);
         after.setup.check_key = "cpu, MLX, float32, keys and values in 8 bits, 00ff".to_owned();
-        let found = regressions(&before, &after);
+        let found = since(&before, &after);
         let change = "cache keys and values as they are → keys and values in 8 bits";
         assert!(
             !found.is_empty() && found.iter().all(|r| r.changes == [change]),
             "{found:?}"
         );
         after.stopped = true;
-        assert_eq!(regressions(&before, &after), []);
+        assert_eq!(since(&before, &after), []);
     }
 
     #[test]
@@ -223,7 +266,7 @@ mod tests {
         let before = report(&USUAL, 0.6);
         let mut after = report(&SLOWER, 0.6);
         after.setup.mlx_version = "0.33.0".to_owned();
-        let found = regressions(&before, &after);
+        let found = since(&before, &after);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(
             (found[0].what.as_str(), found[0].before, found[0].after),
@@ -235,22 +278,22 @@ mod tests {
 
     #[test]
     fn noise_and_gains_are_no_regressions() {
-        assert!(regressions(&report(&USUAL, 0.6), &report(&[39.7, 40.4, 40.0, 39.9, 40.3], 0.59)).is_empty());
-        assert!(regressions(&report(&SLOWER, 0.6), &report(&USUAL, 0.7)).is_empty());
+        assert!(since(&report(&USUAL, 0.6), &report(&[39.7, 40.4, 40.0, 39.9, 40.3], 0.59)).is_empty());
+        assert!(since(&report(&SLOWER, 0.6), &report(&USUAL, 0.7)).is_empty());
         assert!(
-            regressions(&report(&[40.0], 0.6), &report(&[20.0], 0.6)).is_empty(),
+            since(&report(&[40.0], 0.6), &report(&[20.0], 0.6)).is_empty(),
             "one run tells nothing"
         );
     }
 
     #[test]
     fn lost_acceptance_and_lost_exactness_are_pointed_out() {
-        let found = regressions(&report(&USUAL, 0.6), &report(&USUAL, 0.5));
+        let found = since(&report(&USUAL, 0.6), &report(&USUAL, 0.5));
         assert_eq!(found[0].what, "acceptance, block 3");
         let mut after = report(&USUAL, 0.6);
         after.arms[0].differing.push("a".to_owned());
         assert_eq!(
-            regressions(&report(&USUAL, 0.6), &after)[0].what,
+            since(&report(&USUAL, 0.6), &after)[0].what,
             "prompts with another text, block 3"
         );
     }
@@ -259,9 +302,9 @@ mod tests {
     fn what_ran_otherwise_is_not_compared() {
         let mut other = report(&SLOWER, 0.1);
         other.max_tokens = 50;
-        assert!(regressions(&report(&USUAL, 0.6), &other).is_empty());
+        assert!(since(&report(&USUAL, 0.6), &other).is_empty());
         let mut other = report(&SLOWER, 0.1);
         other.prompt_ids.push("b".to_owned());
-        assert!(regressions(&report(&USUAL, 0.6), &other).is_empty());
+        assert!(since(&report(&USUAL, 0.6), &other).is_empty());
     }
 }

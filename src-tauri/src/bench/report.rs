@@ -7,16 +7,28 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::regression::name;
-use crate::ipc::{Arm, BenchReport, Call, Conditions, Ratio, Regression, SpeculationChoice, Spread, Winner};
+use super::summary::REPORT_VERSION;
+use super::words::{against, cut, reason, verdict};
+use crate::ipc::{Arm, BenchReport, BenchTexts, Conditions, OpenBench, Regression, SpeculationChoice, Spread};
 
 /// The report for programs. Names are written as on the command line: in snake case. Of folders only the last name is told.
 #[must_use]
 pub fn json(report: &BenchReport) -> Value {
     let mut shown = report.clone();
+    shown.version = REPORT_VERSION;
     for path in std::iter::once(&mut shown.setup.target).chain(&mut shown.setup.drafter) {
         *path = file_name(path).to_owned();
     }
     snake_keys(serde_json::json!(shown))
+}
+
+/// Both, to be copied.
+#[must_use]
+pub fn texts(open: &OpenBench) -> BenchTexts {
+    BenchTexts {
+        markdown: markdown(&open.report, &open.regressions),
+        json: format!("{:#}", json(&open.report)),
+    }
 }
 
 fn snake_keys(value: Value) -> Value {
@@ -85,7 +97,11 @@ fn write_all(out: &mut String, report: &BenchReport, regressions: &[Regression])
             shares(&figures.acceptance_by_position),
         )?;
     }
+    for line in cut(report) {
+        writeln!(out, "\n{line}.")?;
+    }
     write_exactness(out, report)?;
+    write_passes(out, report)?;
     write_costs(out, report)?;
     write_contexts(out, &report.arms)?;
     write_prompts(out, report)?;
@@ -131,28 +147,6 @@ pub fn regression_line(one: &Regression) -> String {
         "{}: {before:.digits$} → {after:.digits$}{interval}; {changes}",
         one.what
     )
-}
-
-/// What may be said in one sentence.
-#[must_use]
-pub fn verdict(report: &BenchReport) -> String {
-    match &report.winner {
-        Winner::Fastest { speculation, ratio } => format!(
-            "{} gives {} the tokens/s of no speculation.",
-            capital(&name(*speculation)),
-            against(ratio)
-        ),
-        Winner::Off => "No speculation is fastest here.".to_owned(),
-        Winner::Noise => "No winner: the differences are within the noise.".to_owned(),
-        Winner::Unknown => "No winner: there are too few measurements.".to_owned(),
-    }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn facts(report: &BenchReport) -> Vec<(&'static str, String)> {
@@ -209,10 +203,19 @@ fn facts(report: &BenchReport) -> Vec<(&'static str, String)> {
             ),
         ),
     ]);
+    let warm_ups: Vec<String> = report.arms.iter().filter(|arm| arm.warm_ups > 0).map(warmed).collect();
+    if !warm_ups.is_empty() {
+        facts.push(("warm-ups before", warm_ups.join(", ")));
+    }
     if !setup.in_parts.is_empty() {
         facts.push(("operations run in parts", setup.in_parts.join("; ")));
     }
     facts
+}
+
+fn warmed(arm: &Arm) -> String {
+    let settled = if arm.settled { "" } else { " (its time did not settle)" };
+    format!("{} {}{settled}", name(arm.figures.speculation), arm.warm_ups)
 }
 
 /// Folders are the person's own business.
@@ -242,21 +245,6 @@ fn range(spread: Option<&Spread>, digits: usize) -> String {
     )
 }
 
-/// A ratio and what the noise leaves of it.
-#[must_use]
-pub fn against(ratio: &Ratio) -> String {
-    let interval = match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!(" ({low:.2} to {high:.2})"),
-        _ => String::new(),
-    };
-    let call = match ratio.call {
-        Call::Higher | Call::Lower => "",
-        Call::Noise => ", within the noise",
-        Call::TooFew => ", too few runs to tell",
-    };
-    format!("{:.2}x{interval}{call}", ratio.value)
-}
-
 fn shares(shares: &[f64]) -> String {
     let all: Vec<String> = shares.iter().map(|share| format!("{share:.2}")).collect();
     if all.is_empty() {
@@ -275,6 +263,7 @@ fn write_exactness(out: &mut String, report: &BenchReport) -> std::fmt::Result {
     {
         let name = name(arm.figures.speculation);
         match arm.differing.as_slice() {
+            _ if !arm.figures.speculating => writeln!(out, "- {name} did not speculate: {}", reason(arm))?,
             [] if arm.checked_tokens == 0 => writeln!(out, "- {name}: nothing was compared")?,
             [] => writeln!(out, "- {name}: identical to off, {} tokens checked", arm.checked_tokens)?,
             differing => writeln!(out, "- {name}: NOT identical to off on {}", differing.join(", "))?,
@@ -293,13 +282,31 @@ fn write_exactness(out: &mut String, report: &BenchReport) -> std::fmt::Result {
     Ok(())
 }
 
+fn write_passes(out: &mut String, report: &BenchReport) -> std::fmt::Result {
+    if report.passes.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n### The target's forward pass alone\n\nOver K tokens, as measured when the pair was loaded.\n\n\
+         | K | ms, median | T(K)/T(1) |\n|---|---|---|"
+    )?;
+    for pass in &report.passes {
+        writeln!(out, "| {} | {:.2} | {:.2} |", pass.rows, pass.ms, pass.ratio)?;
+    }
+    if let Some(ms) = report.draft_ms {
+        writeln!(out, "\nOne step of the drafter: {ms:.2} ms.")?;
+    }
+    Ok(())
+}
+
 fn write_costs(out: &mut String, report: &BenchReport) -> std::fmt::Result {
     if report.costs.is_empty() {
         return Ok(());
     }
     writeln!(
         out,
-        "\n### Cost of a round\n\n| K | ms, median | T(K)/T(1) | rounds |\n|---|---|---|---|"
+        "\n### Cost of a whole round\n\nDrafting, the check of K tokens and the choices; K = 1 are the rounds of off.\n\n| K | ms, median | T(K)/T(1) | rounds |\n|---|---|---|---|"
     )?;
     for cost in &report.costs {
         let ratio = cost.ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
@@ -361,21 +368,5 @@ mod tests {
             snake_keys(value),
             serde_json::json!({ "tokens_per_second": [{ "ttft_ms": 1 }], "runs": { "check_key": "aB" } })
         );
-    }
-
-    #[test]
-    fn a_ratio_says_when_it_says_nothing() {
-        let ratio = |call, low| Ratio {
-            value: 1.5,
-            low,
-            high: low.map(|low| low + 0.2),
-            call,
-        };
-        assert_eq!(against(&ratio(Call::Higher, Some(1.4))), "1.50x (1.40 to 1.60)");
-        assert_eq!(
-            against(&ratio(Call::Noise, Some(0.9))),
-            "1.50x (0.90 to 1.10), within the noise"
-        );
-        assert_eq!(against(&ratio(Call::TooFew, None)), "1.50x, too few runs to tell");
     }
 }

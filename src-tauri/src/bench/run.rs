@@ -2,17 +2,25 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use models::{
     Acceptance, Engine, Exactness, FinishReason, GenerateRequest, Generated, GenerationEvent, Loaded, Margin,
-    SelfCheck, Sink, Speculation,
+    SelfCheck, Sink, Speculation, SpeculationState,
 };
 
 use super::conditions;
-use super::stats::{median, sorted, spread};
-use crate::ipc::{Conditions, ContextAcceptance, Cost, LocalModel, MeasuredRun, Setup, SideFigures, SpeculationChoice};
+use crate::ipc::{Conditions, LocalModel, MeasuredRun, RowCost, Setup, SpeculationChoice};
 use crate::turn::{Stop, count};
+
+/// Timed rounds, and tokens in them, below which a run has no rate: one interval that is off would be most of it.
+const FEWEST_ROUNDS: usize = 4;
+const FEWEST_TOKENS: usize = 8;
+/// Tokens of a warm-up: enough for every kernel to have run.
+const WARM_UP_TOKENS: usize = 16;
+/// Most warm-ups of one way to run.
+const MOST_WARM_UPS: usize = 4;
+/// Two warm-ups in a row that differ by less than this share are of a machine that is warm.
+const SETTLED: f64 = 0.2;
 
 /// Runs requests and answers what they leave open: the engine, or in tests one that is wrong on purpose.
 pub trait Runner {
@@ -79,6 +87,21 @@ impl Subject<'_> {
         let checked = self.loaded.self_check.iter().flat_map(|check| &check.ops);
         checked.filter(|op| !op.is_native()).map(|op| op.op.clone()).collect()
     }
+
+    /// What the target's pass alone costs, as the load measured it.
+    pub(super) fn passes(&self) -> Vec<RowCost> {
+        let rows = self.loaded.costs.as_ref().map_or(&[][..], |costs| &costs.verify_ms);
+        let single = rows.iter().find(|(rows, ms)| *rows == 1 && *ms > 0.0);
+        let cost = |&(rows, ms): &(usize, f64)| {
+            let (_, single) = single?;
+            Some(RowCost {
+                rows: count(rows),
+                ms,
+                ratio: ms / single,
+            })
+        };
+        rows.iter().filter_map(cost).collect()
+    }
 }
 
 /// Notes the machine's state after the last run.
@@ -88,25 +111,51 @@ pub(super) fn finish(setup: &mut Setup) {
 
 /// One round, as it was seen to come.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+pub(super) struct Seen {
     /// Milliseconds since the round before; the first has none.
-    ms: Option<f64>,
-    drafted: usize,
-    accepted: usize,
+    pub(super) ms: Option<f64>,
+    pub(super) tokens: usize,
+    pub(super) drafted: usize,
+    pub(super) accepted: usize,
     /// Tokens of the sequence before it.
-    length: usize,
+    pub(super) length: usize,
 }
 
 /// A run and its rounds.
 pub(super) struct Measured {
     pub(super) generated: Generated,
-    rounds: Vec<Seen>,
+    pub(super) rounds: Vec<Seen>,
 }
 
 impl Measured {
     /// Whether it ran to its own end.
     pub(super) fn is_whole(&self) -> bool {
         self.generated.finish != FinishReason::Cancelled
+    }
+
+    /// Tokens of its timed rounds and their milliseconds; nothing where there are too few to make a rate of. The first
+    /// round is the prompt's, and the last one may be short: plain decoding queues no step behind it.
+    pub(super) fn timed(&self) -> Option<(f64, f64)> {
+        let timed = || self.rounds.iter().filter_map(|round| Some((round.tokens, round.ms?)));
+        let tokens: usize = timed().map(|(tokens, _)| tokens).sum();
+        let ms: f64 = timed().map(|(_, ms)| ms).sum();
+        let is_enough = timed().count() >= FEWEST_ROUNDS && tokens >= FEWEST_TOKENS && ms > 0.0;
+        is_enough.then_some((tokens as f64, ms))
+    }
+
+    /// Whether it has a rate.
+    pub(super) fn has_rate(&self) -> bool {
+        self.timed().is_some()
+    }
+
+    /// The way that ran: a block is told by the size that it had.
+    pub(super) fn ran(&self, asked: SpeculationChoice) -> SpeculationChoice {
+        match (asked, &self.generated.stats.speculation.state) {
+            (SpeculationChoice::Block { .. }, SpeculationState::Fixed { depth, .. }) => {
+                SpeculationChoice::Block { size: count(depth + 1) }
+            }
+            (asked, _) => asked,
+        }
     }
 
     pub(super) fn record(
@@ -120,7 +169,7 @@ impl Measured {
         let speculation_stats = &stats.speculation;
         MeasuredRun {
             prompt: prompt.map(str::to_owned),
-            speculation,
+            speculation: self.ran(speculation),
             repetition: count(repetition),
             order: count(order),
             prompt_tokens: count(stats.prompt_tokens),
@@ -128,7 +177,7 @@ impl Measured {
             prefill_ms: stats.prefill_ms,
             ttft_ms: stats.ttft_ms,
             decode_ms: stats.decode_ms,
-            tokens_per_second: stats.decode_tokens_per_second,
+            tokens_per_second: self.timed().map(|(tokens, ms)| tokens / ms * 1e3),
             rounds: count(speculation_stats.rounds),
             drafted: count(speculation_stats.drafted),
             accepted: count(speculation_stats.accepted),
@@ -158,26 +207,25 @@ pub(super) fn measure(
 ) -> models::Result<Measured> {
     let rounds: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let (seen, stop) = (rounds.clone(), stop.clone());
-    let mut last: Option<Instant> = None;
+    let mut is_after_said = false;
     let mut length = None;
     let sink = move |event: GenerationEvent| {
         if let GenerationEvent::Round { round, stats, .. } = &event {
-            let now = Instant::now();
             let before = *length.get_or_insert(stats.prompt_tokens);
             length = Some(before + round.tokens.len());
             if round.said {
                 // Nothing was drafted or chosen; the next round has its time in it.
-                last = None;
+                is_after_said = true;
                 hear(&event);
                 return flow(&stop);
             }
             let one = Seen {
-                ms: last.map(|last| now.duration_since(last).as_secs_f64() * 1e3),
+                ms: round.ms.filter(|_| !std::mem::take(&mut is_after_said)),
+                tokens: round.tokens.len(),
                 drafted: round.drafted,
                 accepted: round.accepted,
                 length: before,
             };
-            last = Some(now);
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(one);
         }
         hear(&event);
@@ -198,123 +246,61 @@ fn flow(stop: &Stop) -> ControlFlow<()> {
     }
 }
 
-/// What rounds cost by the number of their rows. Fewer than three are not told.
-pub(super) fn costs<'a>(runs: impl Iterator<Item = &'a Measured>) -> Vec<Cost> {
-    let mut by_rows: std::collections::BTreeMap<usize, Vec<f64>> = std::collections::BTreeMap::new();
-    for round in runs.flat_map(|run| &run.rounds) {
-        if let Some(ms) = round.ms {
-            by_rows.entry(round.drafted + 1).or_default().push(ms);
-        }
-    }
-    by_rows.retain(|_, times| times.len() >= 3);
-    let middle = |times: &Vec<f64>| median(&sorted(times)).filter(|ms| *ms > 0.0);
-    let single = by_rows.get(&1).and_then(middle);
-    let all = by_rows.iter().filter_map(|(rows, times)| {
-        let ms = middle(times)?;
-        Some(Cost {
-            rows: count(*rows),
-            rounds: count(times.len()),
-            ms,
-            ratio: single.map(|single| ms / single),
-        })
-    });
-    all.collect()
-}
-
-/// Acceptance by the length of the sequence, in steps that double.
-pub(super) fn by_context<'a>(runs: impl Iterator<Item = &'a Measured>) -> Vec<ContextAcceptance> {
-    let mut steps: Vec<ContextAcceptance> = Vec::new();
-    for round in runs.flat_map(|run| &run.rounds).filter(|round| round.drafted > 0) {
-        let to = (round.length + 1).next_power_of_two().max(128);
-        let from = if to == 128 { 0 } else { to / 2 };
-        let (from, to) = (count(from), count(to));
-        let place = match steps.iter().position(|step| step.to == to) {
-            Some(place) => place,
-            None => {
-                steps.push(ContextAcceptance {
-                    from,
-                    to,
-                    drafted: 0,
-                    accepted: 0,
-                });
-                steps.len() - 1
-            }
-        };
-        if let Some(step) = steps.get_mut(place) {
-            step.drafted += count(round.drafted);
-            step.accepted += count(round.accepted);
-        }
-    }
-    steps.sort_by_key(|step| step.from);
-    steps
-}
-
-/// Rate, first token and total of one repetition, for the figures of a side.
+/// What it took to warm the machine up for one way to run.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Times {
-    pub(super) tokens_per_second: f64,
-    pub(super) ttft_ms: f64,
-    pub(super) total_ms: f64,
+pub(super) struct WarmUp {
+    pub(super) runs: usize,
+    pub(super) settled: bool,
 }
 
-impl Times {
-    /// Those of runs that belong together: rates by all tokens and all time.
-    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a Measured>) -> Self {
-        let (mut tokens, mut decode_ms, mut ttft_ms, mut total_ms, mut n) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for run in runs {
-            let stats = &run.generated.stats;
-            tokens += stats.decode_tokens_per_second * stats.decode_ms / 1e3;
-            decode_ms += stats.decode_ms;
-            ttft_ms += stats.ttft_ms;
-            total_ms += stats.ttft_ms + stats.decode_ms;
-            n += 1.0;
-        }
-        // No runs give no numbers, which are left out later.
-        Times {
-            tokens_per_second: tokens / decode_ms * 1e3,
-            ttft_ms: ttft_ms / n,
-            total_ms,
+/// The same short run again until two in a row take about the same time. The last one is returned too.
+pub(super) fn warm_up(
+    request: &GenerateRequest,
+    mut once: impl FnMut(GenerateRequest) -> models::Result<Measured>,
+) -> models::Result<(WarmUp, Option<Measured>)> {
+    let mut done = WarmUp::default();
+    let mut last: Option<Measured> = None;
+    while done.runs < MOST_WARM_UPS && !done.settled {
+        let mut request = request.clone();
+        request.max_tokens = Some(request.max_tokens.map_or(WARM_UP_TOKENS, |n| n.min(WARM_UP_TOKENS)));
+        let now = once(request)?;
+        done.runs += 1;
+        let stopped = !now.is_whole();
+        let ms = |run: &Measured| run.generated.stats.ttft_ms + run.generated.stats.decode_ms;
+        done.settled = last
+            .as_ref()
+            .is_some_and(|last| (ms(last) - ms(&now)).abs() <= SETTLED * ms(last).max(ms(&now)));
+        last = Some(now);
+        if stopped {
+            break;
         }
     }
+    Ok((done, last))
 }
 
-/// The figures of one way to run: times a repetition, drafts over all runs.
-pub(super) fn figures(speculation: SpeculationChoice, times: &[Times], runs: &[&Measured]) -> SideFigures {
-    let of = |pick: fn(&Times) -> f64| spread(&times.iter().map(pick).collect::<Vec<_>>());
-    let all = || {
-        runs.iter()
-            .flat_map(|run| &run.rounds)
-            .filter(|round| round.drafted > 0)
-    };
-    let deepest = all().map(|round| round.drafted).max().unwrap_or_default();
-    let shares = (0..deepest).map(|place| {
-        let proposed = all().filter(|round| round.drafted > place).count();
-        all().filter(|round| round.accepted > place).count() as f64 / proposed.max(1) as f64
-    });
-    let drafted: usize = all().map(|round| round.drafted).sum();
-    let accepted: usize = all().map(|round| round.accepted).sum();
-    // Of both kinds; the prompt's own token is in none.
-    let rounds = runs
-        .iter()
-        .flat_map(|run| &run.rounds)
-        .filter(|round| round.ms.is_some())
-        .count();
-    let ran = runs.first().map(|run| &run.generated.stats.speculation);
-    SideFigures {
-        speculation,
-        speculating: ran.is_some_and(|stats| stats.enabled),
-        reason: ran
-            .filter(|stats| !stats.enabled)
-            .and_then(|stats| stats.reason.clone()),
-        tokens_per_second: of(|t| t.tokens_per_second),
-        ttft_ms: of(|t| t.ttft_ms),
-        total_ms: of(|t| t.total_ms),
-        tokens_per_round: if rounds == 0 {
-            1.0
-        } else {
-            (accepted + rounds) as f64 / rounds as f64
-        },
-        acceptance_rate: (drafted > 0).then(|| accepted as f64 / drafted as f64),
-        acceptance_by_position: shares.collect(),
+#[cfg(test)]
+mod tests {
+    use super::super::fake::Fake;
+    use super::*;
+
+    #[test]
+    fn a_machine_is_warm_when_two_runs_in_a_row_take_the_same_time() {
+        let request = GenerateRequest::new(models::Prompt::Raw(String::new()));
+        let warm = |totals: &[f64]| {
+            let mut left = totals.iter();
+            let (done, last) = warm_up(&request, |request| {
+                assert_eq!(request.max_tokens, Some(WARM_UP_TOKENS));
+                let mut run = Fake::default().measured(SpeculationChoice::Off, 16);
+                run.generated.stats.ttft_ms = 0.0;
+                run.generated.stats.decode_ms = *left.next().unwrap();
+                Ok(run)
+            })
+            .unwrap();
+            assert!(last.is_some());
+            (done.runs, done.settled)
+        };
+        assert_eq!(warm(&[100.0, 90.0]), (2, true));
+        assert_eq!(warm(&[300.0, 90.0, 100.0]), (3, true));
+        assert_eq!(warm(&[300.0, 90.0, 200.0, 100.0]), (4, false));
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use models::{Engine, Exactness, SamplingParams};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::{BenchPlan, ComparePlan, Subject, bench, compare, markdown, prompts, regressions};
+use super::{BenchPlan, ComparePlan, Reply, Subject, bench, compare, prompts, regressions};
 use crate::error::Error;
 use crate::ipc::{
-    Agreement, AppError, BenchEvent, BenchReport, BenchRequest, BenchTexts, CompareEvent, CompareRequest, Comparison,
-    Measurements, Message, OpenBench, Regression, Role, SpeculationChoice, TurnOptions,
+    Agreement, AppError, BenchEvent, BenchReport, BenchRequest, CompareEvent, CompareRequest, Comparison, Measurements,
+    Message, MessageStatus, OpenBench, Regression, Role, SpeculationChoice, TurnOptions,
 };
 use crate::library::{Library, Ready};
 use crate::store::Store;
@@ -70,6 +70,9 @@ impl Benches {
         let taken = self.turns.reserve()?;
         let asked = self.asked(request).await?;
         let ready = self.ready(&taken.stop()).await?;
+        if let Some(model) = asked.made_by.filter(|made_by| !made_by.is(&ready)) {
+            return Err(Error::OtherModel { model: model.name() }.into());
+        }
         let plan = ComparePlan {
             request: request_of(
                 &asked.history,
@@ -84,6 +87,7 @@ impl Benches {
             },
             repetitions: request.repetitions as usize,
             message_id: request.message_id,
+            reply: asked.reply,
             prompt: asked.history.last().map(|m| m.content.clone()).unwrap_or_default(),
         };
         let (events, mut incoming) = unbounded_channel();
@@ -193,15 +197,6 @@ impl Benches {
         Ok(OpenBench { report, regressions })
     }
 
-    /// A kept benchmark as text to paste.
-    pub async fn texts(&self, id: i32) -> Result<BenchTexts, AppError> {
-        let OpenBench { report, regressions } = self.open_bench(id).await?;
-        Ok(BenchTexts {
-            markdown: markdown(&report, &regressions),
-            json: format!("{:#}", super::json(&report)),
-        })
-    }
-
     /// Kept comparisons and benchmarks, the newest first.
     pub async fn history(&self) -> Result<Measurements, AppError> {
         Ok(Measurements {
@@ -212,8 +207,8 @@ impl Benches {
 
     async fn regressions_of(&self, id: Option<i32>, report: &BenchReport) -> Vec<Regression> {
         // Without a history there is nothing to compare with.
-        let before = self.store.bench_before(report, id).await.ok().flatten();
-        before.map(|before| regressions(&before, report)).unwrap_or_default()
+        let before = self.store.benches_before(report, id).await.unwrap_or_default();
+        regressions(&before, report)
     }
 
     /// The loaded model, unless a stop comes before it.
@@ -245,23 +240,36 @@ impl Benches {
                 history: vec![said(&text)],
                 instructions: String::new(),
                 options,
+                made_by: None,
+                reply: None,
             });
         };
         let chat = self.store.open_chat(self.store.chat_of(message_id).await?).await?;
         let mut history = chat.messages;
-        let place = history
-            .iter()
-            .position(|m| m.id == message_id && m.role == Role::Assistant);
-        let reply = match place {
-            Some(place) => history.drain(place..).next(),
-            None => None,
-        };
-        let reply = reply.ok_or(crate::store::Error::NoMessage(message_id))?;
+        let place = history.iter().position(|m| m.id == message_id);
+        let place = place.ok_or(crate::store::Error::NoMessage(message_id))?;
         let mut instructions = chat.config.system_prompt;
+        // What a person said is answered as it would be now.
+        if history.get(place).is_none_or(|message| message.role != Role::Assistant) {
+            history.truncate(place + 1);
+            options.max_tokens = options.max_tokens.or(Some(USUAL_TOKENS));
+            return Ok(Asked {
+                history,
+                instructions,
+                options,
+                made_by: None,
+                reply: None,
+            });
+        }
+        let reply = history.drain(place..).next();
+        let reply = reply.ok_or(crate::store::Error::NoMessage(message_id))?;
+        let mut made_by = None;
         if let Some(run) = &reply.run {
+            made_by = Some(MadeBy::Named(run.model.clone()));
             // As it was made; what is asked for is for the next reply.
             if let Some(made) = self.store.made_of(message_id).await? {
                 instructions = made.system_prompt.unwrap_or(instructions);
+                made_by = Some(MadeBy::Id(made.model));
                 options = TurnOptions {
                     speculation: options.speculation,
                     max_tokens: options.max_tokens,
@@ -284,6 +292,8 @@ impl Benches {
             history,
             instructions,
             options,
+            made_by,
+            reply: whole(reply),
         })
     }
 }
@@ -292,6 +302,46 @@ struct Asked {
     history: Vec<Message>,
     instructions: String,
     options: TurnOptions,
+    /// The model of the reply that it was started from.
+    made_by: Option<MadeBy>,
+    /// What that reply says.
+    reply: Option<Reply>,
+}
+
+/// Which model made a reply. Another one's text would be compared with nothing.
+enum MadeBy {
+    Id(String),
+    /// Replies of earlier versions have a name only.
+    Named(String),
+}
+
+impl MadeBy {
+    fn is(&self, ready: &Ready) -> bool {
+        match self {
+            MadeBy::Id(id) => *id == ready.model.id,
+            MadeBy::Named(name) => *name == ready.model.name,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            MadeBy::Id(model) | MadeBy::Named(model) => model,
+        }
+    }
+}
+
+/// What a reply says, if it came to an end of its own.
+fn whole(reply: Message) -> Option<Reply> {
+    let is_cut = match reply.status {
+        MessageStatus::Complete => false,
+        MessageStatus::Length => true,
+        _ => return None,
+    };
+    Some(Reply {
+        reasoning: reply.reasoning.unwrap_or_default(),
+        answer: reply.content,
+        is_cut,
+    })
 }
 
 fn said(text: &str) -> Message {

@@ -1,11 +1,13 @@
 //! `slipstream bench`.
 
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use models::{Engine, Exactness, SamplingParams};
+use models::{Calibration, Engine, Exactness, LoadRequest, SamplingParams};
 
 use super::generate::Mode;
 use super::pair::Pair;
@@ -74,11 +76,19 @@ impl From<Kind> for PromptKind {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, AppError> {
+    // What cannot be written is said now, and not when everything has been measured.
+    let mut files = Files::open(arguments)?;
     let runtime = super::runtime()?;
     let engine = Engine::start();
     let stop = Arc::new(Stop::default());
     runtime.spawn(watch_for_interrupts(stop.clone()));
-    let request = arguments.pair.load_request()?;
+    let request = LoadRequest {
+        // As in the window: what passes cost is told, and is what automatic depth begins with.
+        calibration: Calibration::On {
+            conditions: crate::power::power_mode(),
+        },
+        ..arguments.pair.load_request()?
+    };
     let model = describe(arguments, request.drafter.as_deref())?;
     let loaded = engine.load(request)?;
     let kinds: Vec<PromptKind> = arguments.prompts.iter().copied().map(PromptKind::from).collect();
@@ -99,7 +109,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, AppError> {
     };
     let report = bench::bench(&engine, subject, &plan, &stop, &progress())?;
     let regressions = runtime.block_on(keep(&report));
-    give(arguments, &report, &regressions)?;
+    give(&mut files, &report, &regressions)?;
     Ok(if report.stopped {
         ExitCode::from(INTERRUPTED)
     } else {
@@ -143,12 +153,13 @@ fn progress() -> impl Fn(BenchEvent) {
 
 fn told(run: &MeasuredRun, at: u32, all: u32) -> String {
     format!(
-        "[{at}/{all}] {}, {}, repetition {}: {} tokens, {:.1} tok/s",
+        "[{at}/{all}] {}, {}, repetition {}: {} tokens, {}",
         run.prompt.as_deref().unwrap_or_default(),
         bench::name(run.speculation),
         run.repetition,
         run.tokens,
         run.tokens_per_second
+            .map_or_else(|| "too short for a rate".to_owned(), |rate| format!("{rate:.1} tok/s")),
     )
 }
 
@@ -163,14 +174,12 @@ async fn keep(report: &BenchReport) -> Vec<Regression> {
         } else {
             Some(store.add_bench(report).await?)
         };
-        let before = store.bench_before(report, id).await?;
+        let before = store.benches_before(report, id).await?;
         store.close().await;
         Ok::<_, crate::store::Error>(before)
     };
     match kept.await {
-        Ok(before) => before
-            .map(|before| bench::regressions(&before, report))
-            .unwrap_or_default(),
+        Ok(before) => bench::regressions(&before, report),
         Err(error) => {
             output::note(&format!("slipstream: the report could not be kept: {error}"));
             Vec::new()
@@ -178,28 +187,87 @@ async fn keep(report: &BenchReport) -> Vec<Regression> {
     }
 }
 
-fn give(arguments: &Arguments, report: &BenchReport, regressions: &[Regression]) -> Result<(), AppError> {
-    if let Some(path) = &arguments.json {
-        write(path, &format!("{:#}\n", bench::json(report)))?;
+/// The files that the report goes to.
+struct Files {
+    json: Option<Output>,
+    markdown: Option<Output>,
+}
+
+struct Output {
+    path: PathBuf,
+    file: File,
+}
+
+impl Files {
+    fn open(arguments: &Arguments) -> Result<Self, AppError> {
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
+        Ok(Files {
+            json: open(&arguments.json)?,
+            markdown: open(&arguments.markdown)?,
+        })
     }
+}
+
+impl Output {
+    /// What an earlier report left there stays until there is a new one.
+    fn open(path: &Path) -> Result<Self, AppError> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        Ok(Output {
+            path: path.to_owned(),
+            file: file.map_err(|error| unusable(path, &error))?,
+        })
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), AppError> {
+        let written = self.file.set_len(0).and_then(|()| self.file.write_all(text.as_bytes()));
+        written.map_err(|error| unusable(&self.path, &error))
+    }
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> AppError {
+    Error::Input {
+        path: path.display().to_string(),
+        message: error.to_string(),
+    }
+    .into()
+}
+
+/// The report for people comes first: whatever fails behind it, it is told.
+fn give(files: &mut Files, report: &BenchReport, regressions: &[Regression]) -> Result<(), AppError> {
     let text = bench::markdown(report, regressions);
-    match &arguments.markdown {
-        Some(path) => write(path, &text)?,
-        None => output::line(text.trim_end())?,
+    let on_screen = || output::line(text.trim_end()).map_err(AppError::from);
+    let told = match &mut files.markdown {
+        Some(file) => file.write(&text).or_else(|error| on_screen().and(Err(error))),
+        None => on_screen(),
+    };
+    let raw = match &mut files.json {
+        Some(output) => output.write(&format!("{:#}\n", bench::json(report))),
+        None => Ok(()),
+    };
+    for line in bench::cut(report) {
+        output::note(&line);
     }
     for one in regressions {
         output::note(&format!("worse than the last time: {}", bench::regression_line(one)));
     }
     output::note(&bench::verdict(report));
-    Ok(())
+    told.and(raw)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), AppError> {
-    std::fs::write(path, text).map_err(|error| {
-        Error::Input {
-            path: path.display().to_string(),
-            message: error.to_string(),
-        }
-        .into()
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_tried_first_and_keeps_what_it_has_until_there_is_more() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let error = Output::open(&dir.path().join("no/such/folder.json")).err().unwrap();
+        assert!(error.message.contains("no/such/folder.json"), "{error}");
+        let path = dir.path().join("report.json");
+        std::fs::write(&path, "what an earlier one said").unwrap();
+        let mut output = Output::open(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "what an earlier one said");
+        output.write("new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+    }
 }

@@ -45,7 +45,14 @@ pub(crate) async fn open_bench(state: State<'_, App>, id: i32) -> Result<OpenBen
     state.get()?.benches.open_bench(id).await
 }
 
+/// Of the report itself: one that could not be kept can still be copied.
 #[tauri::command]
-pub(crate) async fn bench_texts(state: State<'_, App>, id: i32) -> Result<BenchTexts, AppError> {
-    state.get()?.benches.texts(id).await
+pub(crate) fn bench_texts(open: OpenBench) -> BenchTexts {
+    crate::bench::texts(&open)
+}
+
+/// Of either kind.
+#[tauri::command]
+pub(crate) async fn remove_measurement(state: State<'_, App>, id: i32) -> Result<(), AppError> {
+    Ok(state.get()?.store.remove_measurement(id).await?)
 }

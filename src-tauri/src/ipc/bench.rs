@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use super::{AppError, ContextAcceptance, Cost, MeasuredRun, Ratio, Setup, SideFigures, SpeculationChoice, Spread};
+use super::{
+    AppError, ContextAcceptance, Cost, MeasuredRun, Ratio, RowCost, Setup, SideFigures, SpeculationChoice, Spread,
+};
 
 /// A kind of prompt in the benchmark's set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -47,11 +49,17 @@ pub struct BenchRequest {
 pub struct Arm {
     /// Its figures; a value for each repetition of the whole set.
     pub figures: SideFigures,
-    /// Decode rate by that without speculation; absent for off itself.
+    /// Decode rate by that without speculation; absent for off itself, and for what did not speculate.
     pub speedup: Option<Ratio>,
+    /// Short runs before the measured ones, until two in a row took about the same time.
+    #[serde(default)]
+    pub warm_ups: u32,
+    /// Whether they came to that.
+    #[serde(default)]
+    pub settled: bool,
     /// By the length of the sequence.
     pub acceptance_by_context: Vec<ContextAcceptance>,
-    /// Tokens that were compared with those without speculation.
+    /// Tokens that were compared with those without speculation; 0 for what did not speculate.
     pub checked_tokens: u32,
     /// Prompts whose tokens are others than without speculation.
     pub differing: Vec<String>,
@@ -65,9 +73,9 @@ pub struct PromptFigures {
     pub prompt: String,
     /// Its kind.
     pub kind: PromptKind,
-    /// What was asked for.
+    /// What ran.
     pub speculation: SpeculationChoice,
-    /// Decode rate.
+    /// Decode rate; absent where runs were too short to have one.
     pub tokens_per_second: Option<Spread>,
     /// By that without speculation.
     pub speedup: Option<Ratio>,
@@ -81,7 +89,7 @@ pub struct PromptFigures {
 pub enum Winner {
     /// This is faster than no speculation, beyond the noise. Others may be as fast.
     Fastest {
-        /// What was asked for.
+        /// What ran.
         speculation: SpeculationChoice,
         /// By how much.
         ratio: Ratio,
@@ -120,8 +128,15 @@ pub struct BenchReport {
     pub arms: Vec<Arm>,
     /// Prompt by prompt.
     pub prompts: Vec<PromptFigures>,
-    /// What rounds cost.
+    /// What whole rounds cost.
     pub costs: Vec<Cost>,
+    /// What the target's forward pass alone costs by its tokens, T(K); measured when the pair was loaded, and empty where it
+    /// was not.
+    #[serde(default)]
+    pub passes: Vec<RowCost>,
+    /// One step of the drafter alone, in milliseconds; measured likewise.
+    #[serde(default)]
+    pub draft_ms: Option<f64>,
     /// Each run.
     pub runs: Vec<MeasuredRun>,
 }

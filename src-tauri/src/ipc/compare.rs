@@ -58,7 +58,8 @@ pub enum Side {
     On,
 }
 
-/// What a round of so many rows costs.
+/// What a whole round of so many rows costs: drafting, the check and the choices. Rounds of plain decoding are those of the
+/// side or arm without speculation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Cost {
@@ -90,13 +91,16 @@ pub struct ContextAcceptance {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SideFigures {
-    /// What was asked for.
+    /// What ran: a block that was larger than what is exact here is told as it was cut.
     pub speculation: SpeculationChoice,
+    /// What was asked for and ran as this, where that is something else.
+    #[serde(default)]
+    pub asked: Vec<SpeculationChoice>,
     /// Whether the MTP decoder ran.
     pub speculating: bool,
     /// Why it did not.
     pub reason: Option<String>,
-    /// Decode rate.
+    /// Decode rate; absent where runs were too short to have one.
     pub tokens_per_second: Option<Spread>,
     /// Milliseconds to the first token.
     pub ttft_ms: Option<Spread>,
@@ -146,6 +150,15 @@ pub struct Difference {
     pub second: Option<ScoredToken>,
     /// How far the best is ahead.
     pub margin: Option<f64>,
+    /// The first token of the first run from there, with its score; absent where that run had ended.
+    #[serde(default)]
+    pub of_expected: Option<ScoredToken>,
+    /// Likewise of the departing one.
+    #[serde(default)]
+    pub of_found: Option<ScoredToken>,
+    /// How far the scores of these two are apart: of the first run's token less that of the other.
+    #[serde(default)]
+    pub apart: Option<f64>,
     /// Operations that do not give a block the bits of single rows on this device and were run at once all the same.
     pub suspects: Vec<String>,
     /// What the self-check said when it was run anew because of this; absent in fast mode, where plain decoding does not
@@ -190,7 +203,8 @@ pub enum Agreement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct CompareRequest {
-    /// A reply to run again, with the conversation before it.
+    /// A message to run again, with the conversation before it: a reply as it was made, one of the person's as it would be
+    /// answered now.
     pub message_id: Option<i32>,
     /// A new prompt, where there is no message.
     pub prompt: Option<String>,
@@ -206,8 +220,12 @@ pub struct CompareRequest {
 pub struct Comparison {
     /// What was run, where, with which versions.
     pub setup: Setup,
-    /// The reply it was started from.
+    /// The message it was started from.
     pub message_id: Option<i32>,
+    /// Whether the reply that it was started from says what plain decoding said here; absent without a reply, and where one
+    /// of the two is not whole.
+    #[serde(default)]
+    pub matches_reply: Option<bool>,
     /// The last message of the prompt.
     pub prompt: String,
     /// Tokens in the prompt.
@@ -316,8 +334,8 @@ pub struct MeasuredRun {
     pub ttft_ms: f64,
     /// Milliseconds from the first token to the last.
     pub decode_ms: f64,
-    /// Decode rate; 0 when there were fewer than two tokens.
-    pub tokens_per_second: f64,
+    /// Decode rate by its timed rounds; absent where they were too few.
+    pub tokens_per_second: Option<f64>,
     /// Rounds.
     pub rounds: u32,
     /// Drafts proposed.

@@ -41,14 +41,15 @@ impl Here {
 
     /// The verdicts on a model with each head that it was measured with.
     pub(super) fn verdicts(&self, model: &Shelved, pairs: &[PairHistory]) -> Vec<PairVerdict> {
-        let of_it = pairs.iter().filter(|pair| pair.target == model.model.path);
-        of_it.filter_map(|pair| Some(self.judge(pair)?.0)).collect()
+        let of_it = PairHistory::all_of(pairs, &model.model.path, model.model.drafter_path.as_deref());
+        of_it.iter().filter_map(|pair| Some(self.judge(pair)?.0)).collect()
     }
 
     /// Where automatic depth of a model begins. Nothing known is no reason not to load.
     pub(super) async fn prior(&self, store: &Store, model: &LocalModel) -> Prior {
         let pairs = store.measured_pairs(&self.machine, Some(&model.path)).await;
-        let mut pairs = pairs.unwrap_or_default().into_iter();
+        let pairs = pairs.unwrap_or_default();
+        let mut pairs = PairHistory::all_of(&pairs, &model.path, model.drafter_path.as_deref()).into_iter();
         let pair = pairs.find(|pair| pair.drafter == model.drafter_path);
         pair.and_then(|pair| Some(self.judge(&pair)?.1)).unwrap_or_default()
     }

@@ -2,7 +2,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use sqlx::{Row, sqlite::SqliteRow};
 
 use super::{Error, Result, Store, chats, id, messages::json, now};
-use crate::bench::{Estimate, PairHistory, comparable, conditions::machine_key};
+use crate::bench::{Estimate, PairHistory, comparable, conditions::machine_key, place, shared};
 use crate::ipc::{Agreement, Arm, BenchReport, Call, Comparison, Measurement, Setup, SpeculationChoice, Winner};
 
 /// Longer lists are for nobody's eyes.
@@ -37,12 +37,16 @@ struct Label<'a> {
     model: &'a str,
     app_version: &'a str,
     mlx_version: &'a str,
+    /// The chat whose words it holds; it goes with it.
+    chat_id: Option<i32>,
 }
 
 impl Store {
-    /// Keeps a comparison.
+    /// Keeps a comparison, as long as the chat that it was made from is kept.
     pub async fn add_comparison(&self, comparison: &Comparison) -> Result<i32> {
         let identical = match &comparison.agreement {
+            // Plain decoding compared with itself says nothing of speculation.
+            Agreement::Identical { .. } if !comparison.on.speculating => None,
             Agreement::Identical { .. } => Some(true),
             Agreement::Different { .. } => Some(false),
             Agreement::Unknown => None,
@@ -50,21 +54,31 @@ impl Store {
         let told = comparison.speedup.as_ref();
         let speedup = told.filter(|ratio| matches!(ratio.call, Call::Higher | Call::Lower));
         let speedup = speedup.map(|ratio| ratio.value);
-        self.keep_run(Kind::Comparison, &comparison.setup, identical, speedup, comparison)
-            .await
+        let chat_id = match comparison.message_id {
+            Some(message_id) => Some(self.chat_of(message_id).await?),
+            None => None,
+        };
+        self.keep_run(
+            (Kind::Comparison, chat_id),
+            &comparison.setup,
+            identical,
+            speedup,
+            comparison,
+        )
+        .await
     }
 
     /// Keeps a benchmark.
     pub async fn add_bench(&self, report: &BenchReport) -> Result<i32> {
         // Plain decoding compared with itself says nothing of speculation.
-        let is_on = |arm: &Arm| arm.figures.speculation != SpeculationChoice::Off;
+        let is_on = |arm: &Arm| arm.figures.speculation != SpeculationChoice::Off && arm.figures.speculating;
         let checked = report.arms.iter().any(|arm| is_on(arm) && arm.checked_tokens > 0);
         let identical = checked.then(|| report.arms.iter().all(|arm| arm.differing.is_empty()));
         let speedup = match &report.winner {
             Winner::Fastest { ratio, .. } => Some(ratio.value),
             Winner::Off | Winner::Noise | Winner::Unknown => None,
         };
-        self.keep_run(Kind::Benchmark, &report.setup, identical, speedup, report)
+        self.keep_run((Kind::Benchmark, None), &report.setup, identical, speedup, report)
             .await
     }
 
@@ -83,6 +97,7 @@ impl Store {
             model: "",
             app_version: &estimate.under.app_version,
             mlx_version: &estimate.under.mlx_version,
+            chat_id: None,
         };
         self.keep(Kind::Reply, &label, None, None, estimate).await?;
         sqlx::query(
@@ -120,36 +135,57 @@ impl Store {
         self.result(Kind::Benchmark, id).await
     }
 
-    /// The last whole benchmark of the same pair on the same machine, before the kept one with this id.
-    pub async fn bench_before(&self, report: &BenchReport, before: Option<i32>) -> Result<Option<BenchReport>> {
+    /// Removes a comparison or benchmark with all its words and numbers.
+    pub async fn remove_measurement(&self, id: i32) -> Result<()> {
+        let removed = sqlx::query("DELETE FROM measurements WHERE id = ? AND kind <> ?")
+            .bind(id)
+            .bind(Kind::Reply.name())
+            .execute(&self.pool)
+            .await?;
+        if removed.rows_affected() == 0 {
+            return Err(Error::NoMeasurement(id));
+        }
+        self.shrink_log().await
+    }
+
+    /// The last whole benchmarks of the same pair, in whatever version, on the same machine before the kept one with this id;
+    /// the newest first.
+    pub async fn benches_before(&self, report: &BenchReport, before: Option<i32>) -> Result<Vec<BenchReport>> {
         let setup = &report.setup;
-        let rows: Vec<String> = sqlx::query_scalar(
-            "SELECT result FROM measurements WHERE machine = ? AND kind = ? AND target = ? AND drafter = ? AND id < ? \
-             ORDER BY id DESC LIMIT ?",
+        let rows: Vec<(i64, String, String)> = sqlx::query_as(
+            "SELECT id, target, drafter FROM measurements WHERE machine = ? AND kind = ? AND id < ? ORDER BY id DESC",
         )
         .bind(machine_key(&setup.before, &setup.device))
         .bind(Kind::Benchmark.name())
-        .bind(&setup.target)
-        .bind(setup.drafter.as_deref().unwrap_or_default())
         .bind(before.unwrap_or(i32::MAX))
-        .bind(RECENT)
         .fetch_all(&self.pool)
         .await?;
-        // One that an older version wrote in another form says nothing here, nor does one that was stopped.
-        let known = rows.iter().filter_map(|text| json::<BenchReport>(text).ok());
-        Ok(known.into_iter().find(|earlier| comparable(earlier, report)))
+        let pair = (
+            place(&setup.target),
+            place(setup.drafter.as_deref().unwrap_or_default()),
+        );
+        let of_pair = rows
+            .into_iter()
+            .filter(|(_, target, drafter)| (place(target), place(drafter)) == pair);
+        let mut found = Vec::new();
+        for (row, ..) in of_pair.take(RECENT as usize) {
+            // One that an older version wrote in another form says nothing here, nor does one that was stopped.
+            let earlier: Result<BenchReport> = self.result(Kind::Benchmark, id(row)?).await;
+            found.extend(earlier.ok().filter(|earlier| comparable(earlier, report)));
+        }
+        Ok(found)
     }
 
-    /// What was measured on a machine of each pair, or of one target.
+    /// What was measured on a machine of each pair, or of all versions of one target.
     pub async fn measured_pairs(&self, machine: &str, target: Option<&str>) -> Result<Vec<PairHistory>> {
         let rows: Vec<(String, String, String, String)> = sqlx::query_as(
             "SELECT kind, target, drafter, result FROM (SELECT *, row_number() OVER \
              (PARTITION BY kind, target, drafter ORDER BY id DESC) AS place FROM measurements \
-             WHERE machine = ?1 AND kind <> ?2 AND (?3 IS NULL OR target = ?3)) WHERE place <= ?4 ORDER BY id DESC",
+             WHERE machine = ?1 AND kind <> ?2 AND (?3 IS NULL OR substr(target, 1, length(?3)) = ?3)) WHERE place <= ?4 ORDER BY id DESC",
         )
         .bind(machine)
         .bind(Kind::Comparison.name())
-        .bind(target)
+        .bind(target.map(shared))
         .bind(RECENT)
         .fetch_all(&self.pool)
         .await?;
@@ -180,7 +216,7 @@ impl Store {
 
     async fn keep_run(
         &self,
-        kind: Kind,
+        (kind, chat_id): (Kind, Option<i32>),
         setup: &Setup,
         identical: Option<bool>,
         speedup: Option<f64>,
@@ -194,6 +230,7 @@ impl Store {
             model: &setup.model,
             app_version: &setup.app_version,
             mlx_version: &setup.mlx_version,
+            chat_id,
         };
         self.keep(kind, &label, identical, speedup, result).await
     }
@@ -208,7 +245,7 @@ impl Store {
     ) -> Result<i32> {
         let done = sqlx::query(
             "INSERT INTO measurements (kind, created_at, machine, target, drafter, model, app_version, mlx_version, \
-             identical, speedup, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             chat_id, identical, speedup, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )
         .bind(kind.name())
         .bind(now())
@@ -218,6 +255,7 @@ impl Store {
         .bind(label.model)
         .bind(label.app_version)
         .bind(label.mlx_version)
+        .bind(label.chat_id)
         .bind(identical)
         .bind(speedup)
         .bind(serde_json::json!(result).to_string())

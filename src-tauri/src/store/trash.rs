@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// What was removed must not be read in the log of the last writes either.
-    async fn shrink_log(&self) -> Result<()> {
+    pub(super) async fn shrink_log(&self) -> Result<()> {
         // Another process that reads may stand in the way; its own end does it then.
         sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
             .execute(&self.pool)

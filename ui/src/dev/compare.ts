@@ -43,11 +43,15 @@ export const report = (): BenchReport =>
     arms: ARMS.map(([choice, value]) => ({
       figures: figures(choice, { tokensPerSecond: spread(40 * value), acceptanceByPosition: [0.82, 0.61, 0.44, 0.3].slice(0, choice.mode === "block" ? choice.size - 1 : 2) }),
       speedup: { value, low: value - 0.06, high: value + 0.07, call: "higher" },
+      warmUps: 2,
+      settled: true,
       acceptanceByContext: [{ from: 0, to: 128, drafted: 900, accepted: 610 }, { from: 128, to: 256, drafted: 700, accepted: 430 }],
       checkedTokens: 5400,
       differing: [],
     })),
     costs: [1, 2, 3, 4, 5].map((rows) => ({ rows, rounds: 400, ms: 20 + 4 * rows, ratio: (20 + 4 * rows) / 24 })),
+    passes: [1, 2, 3, 4, 6, 8].map((rows) => ({ rows, ms: 14 + 3 * rows, ratio: (14 + 3 * rows) / 17 })),
+    draftMs: 1.4,
   });
 
 export async function bench(on: (event: BenchEvent) => void): Promise<void> {

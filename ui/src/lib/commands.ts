@@ -171,7 +171,8 @@ export const bench = (request: BenchRequest, onEvent: (event: BenchEvent) => voi
 export const listMeasurements = (): Promise<Measurements> => invoke("list_measurements");
 export const openComparison = (id: number): Promise<Comparison> => invoke("open_comparison", { id });
 export const openBench = (id: number): Promise<OpenBench> => invoke("open_bench", { id });
-export const benchTexts = (id: number): Promise<BenchTexts> => invoke("bench_texts", { id });
+export const benchTexts = (open: OpenBench): Promise<BenchTexts> => invoke("bench_texts", { open });
+export const removeMeasurement = (id: number): Promise<null> => invoke("remove_measurement", { id });
 
 /** Puts the window's commands into the system's menu bar. */
 export async function setMenus(onCommand: (command: Command) => void): Promise<void> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Difference, Ratio } from "../bindings";
-import { comparison, figures, run, spread } from "../state/samples";
-import { causeOf, exactnessOf, kept, range, ratioOf, verdict, winner } from "./compare";
+import { arm, benchReport, comparison, figures, measured, run, spread } from "../state/samples";
+import { causeOf, cutOf, exactnessOf, kept, range, ratioOf, verdict, winner } from "./compare";
 
 const ratio = (call: Ratio["call"], value = 1.62): Ratio => ({ value, low: value - 0.05, high: value + 0.05, call });
 
@@ -16,6 +16,9 @@ const difference: Difference = {
   first: null,
   second: null,
   margin: null,
+  ofExpected: null,
+  ofFound: null,
+  apart: null,
   suspects: [],
   recheck: null,
 };
@@ -32,8 +35,27 @@ describe("a verdict", () => {
       expect(line).toMatch(/^Identical, 300 tokens\. /);
       expect(line).not.toMatch(/faster|slower/);
     }
-    expect(winner({ verdict: "noise" })).toMatch(/No winner/);
-    expect(winner({ verdict: "fastest", speculation: { mode: "block", size: 3 }, ratio: ratio("higher") })).toBe("Block 3 is 1.62x as fast as no speculation.");
+    expect(winner(benchReport({ winner: { verdict: "noise" } }))).toMatch(/No winner/);
+    const fastest = { verdict: "fastest", speculation: { mode: "block", size: 3 }, ratio: ratio("higher") } as const;
+    expect(winner(benchReport({ winner: fastest }))).toBe("Block 3 is 1.62x as fast as no speculation.");
+  });
+
+  it("names what is slower, and says why nothing could be measured", () => {
+    const block = { mode: "block", size: 8 } as const;
+    const report = (of: "noise" | "unknown", patch: Parameters<typeof arm>[1]): string =>
+      winner(benchReport({ winner: { verdict: of }, arms: [arm({ mode: "off" }), arm(block, patch)], runs: [measured()] }));
+    expect(report("noise", { speedup: ratio("lower", 0.7) })).toBe("Nothing is faster than off beyond the noise; slower: block 8.");
+    expect(report("noise", { speedup: ratio("noise", 0.9) })).toBe("No winner: the differences are within the noise.");
+    const plain = figures(block, { speculating: false, reason: "this model has no head." });
+    expect(report("unknown", { figures: plain })).toBe("No winner: nothing speculated: this model has no head.");
+    const short = benchReport({
+      winner: { verdict: "unknown" },
+      arms: [{ mode: "off" } as const, block].map((one) => arm(one, { figures: figures(one, { tokensPerSecond: null }) })),
+      runs: [measured({ tokensPerSecond: null })],
+    });
+    expect(winner(short)).toMatch(/too short to measure/);
+    expect(cutOf(figures({ mode: "block", size: 4 }, { asked: [block] }))).toBe("Block 8 ran as block 4, the most that is exact here.");
+    expect(cutOf(plain)).toBeNull();
   });
 
   it("counts tokens from one where texts part, and says which side is to blame", () => {
@@ -45,7 +67,7 @@ describe("a verdict", () => {
 
   it("says when speculation did not run at all", () => {
     const on = figures({ mode: "auto" }, { speculating: false, reason: "this model has no head" });
-    expect(verdict(comparison({ on })).line).toBe("Identical, 300 tokens. Speculation did not run: this model has no head.");
+    expect(verdict(comparison({ on }))).toEqual({ line: "Speculation did not run: this model has no head.", tone: "plain" });
   });
 
   it("says nothing of what was stopped", () => {

@@ -1,6 +1,6 @@
 //! What measurements say, in words. A winner is named only where the app called one.
 
-import type { Comparison, Difference, Measurement, Ratio, Run, SpeculationChoice, Spread, Winner } from "../bindings";
+import type { BenchReport, Comparison, Difference, Measurement, Ratio, Run, SideFigures, SpeculationChoice, Spread } from "../bindings";
 import { count, decimals, plural } from "./format";
 import { strings } from "./strings";
 
@@ -12,7 +12,9 @@ export type Tone = "good" | "bad" | "plain";
 /** The largest line of a comparison. */
 export function verdict({ agreement, on, speedup }: Comparison): { line: string; tone: Tone } {
   if (agreement.verdict === "unknown") return { line: strings.compare.unknown, tone: "plain" };
-  const speed = on.speculating ? speedOf(speedup) : strings.compare.notRun(on.reason ?? strings.compare.noReason);
+  // Plain decoding compared with itself shows nothing.
+  if (!on.speculating && agreement.verdict === "identical") return { line: strings.compare.notRun(whyNot(on)), tone: "plain" };
+  const speed = on.speculating ? speedOf(speedup) : strings.compare.notRun(whyNot(on));
   if (agreement.verdict === "identical") return { line: `${strings.compare.identical(plural(agreement.tokens, strings.counted.tokens))} ${speed}`, tone: "good" };
   const { side, position } = agreement.difference;
   return { line: `${side === "off" ? strings.compare.unsteady(count(position + 1)) : strings.compare.different(count(position + 1))} ${speed}`, tone: "bad" };
@@ -32,6 +34,13 @@ export function causeOf({ side, suspects, recheck }: Difference, exactness: stri
     : c.none(plural(recheck.checked, strings.counted.operations));
 }
 
+/** Why speculation did not run, without a full stop. */
+export const whyNot = ({ reason }: SideFigures): string => (reason ?? strings.compare.noReason).replace(/\.$/, "");
+
+/** Blocks that were cut to what is exact here, in a sentence; nothing where all ran as asked. */
+export const cutOf = ({ speculation, asked }: SideFigures): string | null =>
+  asked.length === 0 ? null : strings.compare.ranAs(asked.map(nameOf).join(", "), nameOf(speculation));
+
 function speedOf(ratio: Ratio | null): string {
   if (!ratio) return strings.compare.noSpeed;
   switch (ratio.call) {
@@ -50,8 +59,16 @@ function speedOf(ratio: Ratio | null): string {
 export const nameOf = (choice: SpeculationChoice): string => (choice.mode === "block" ? strings.compare.block(choice.size) : strings.compare.modes[choice.mode]);
 
 /** One sentence on a benchmark. */
-export function winner(of: Winner): string {
-  return of.verdict === "fastest" ? strings.bench.fastest(nameOf(of.speculation), times(of.ratio.value)) : strings.bench.winners[of.verdict];
+export function winner({ winner: of, arms, runs }: BenchReport): string {
+  if (of.verdict === "fastest") return strings.bench.fastest(nameOf(of.speculation), times(of.ratio.value));
+  const on = arms.filter(({ figures }) => figures.speculation.mode !== "off");
+  const slower = on.filter((arm) => arm.speedup?.call === "lower");
+  if (of.verdict === "noise" && slower.length > 0) return strings.bench.slower(slower.map((arm) => nameOf(arm.figures.speculation)).join(", "));
+  if (of.verdict === "unknown" && on[0] && runs.length > 0) {
+    if (on.every((arm) => !arm.figures.speculating)) return strings.bench.plain(whyNot(on[0].figures));
+    if (arms.every((arm) => arm.figures.tokensPerSecond === null)) return strings.bench.short;
+  }
+  return strings.bench.winners[of.verdict];
 }
 
 /** `42.1 (40.0 to 43.5)` */

@@ -7,9 +7,10 @@ import { openSheet, report } from "./view.svelte";
 
 export const bench = new Store(apply, initial);
 
-const measuring = measurer(bench, (all) => all.benches, (done) => winner(done.report.winner));
+const measuring = measurer(bench, (all) => all.benches, (done) => winner(done.report));
 
 export const stopBench = measuring.stop;
+export const removeBench = measuring.remove;
 export const startBench = (): Promise<void> => measuring.start((on) => commands.bench(bench.current.request, on));
 
 export function openBench(): void {

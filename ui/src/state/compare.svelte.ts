@@ -13,20 +13,22 @@ export const compare = new Store(apply, initial);
 
 const measuring = measurer(compare, (all) => all.comparisons, (done) => verdict(done.comparison).line);
 
-/** Opens the comparison for a reply, the last one of the open chat, or a new prompt. */
-export function openCompare(messageId: number | null = null): void {
+/** Opens the comparison for a message, the last reply of the open chat, or a new prompt; `now` runs it at once. */
+export function openCompare(messageId: number | null = null, now = false): void {
   const chatId = chats.current.openId;
   const messages = chatId === null ? undefined : turn.current.conversations[chatId];
   const reply = messageId === null ? lastReply(messages) : messages?.find((m) => m.id === messageId);
   const place = reply ? (messages?.indexOf(reply) ?? 0) : 0;
-  const question = messages?.slice(0, place).findLast((m) => m.role === "user");
+  const question = reply?.role === "user" ? reply : messages?.slice(0, place).findLast((m) => m.role === "user");
   const isWhole = reply !== undefined && reply.status !== "streaming";
   compare.dispatch({ type: "opened", messageId: isWhole ? reply.id : null, prompt: isWhole ? (question?.content ?? "") : "" });
   openSheet("compare");
   void measuring.list();
+  if (now && isWhole) void startCompare();
 }
 
 export const stopCompare = measuring.stop;
+export const removeComparison = measuring.remove;
 
 export function startCompare(): Promise<void> {
   const { messageId, prompt, repetitions } = compare.current;

@@ -20,7 +20,7 @@ export interface CompareRunning extends Running {
 }
 
 export interface CompareState extends Measuring<CompareRunning> {
-  /** The reply to run again; null for a new prompt. */
+  /** The message to run again; null for a new prompt. */
   messageId: number | null;
   prompt: string;
   repetitions: number;
@@ -93,7 +93,7 @@ function streamed(state: CompareState, running: CompareRunning, event: CompareEv
       return { ...state, [event.side]: { text: text + event.text, tokens: event.tokens, rate: sureRate(event.tokens, event.tokensPerSecond), prefill: null } };
     }
     case "measured":
-      return { ...state, [event.side]: { ...state[event.side], tokens: event.run.tokens, rate: event.run.tokensPerSecond } };
+      return { ...state, [event.side]: { ...state[event.side], tokens: event.run.tokens, rate: event.run.tokensPerSecond ?? state[event.side].rate } };
     case "done":
       return { ...state, ...shown(event.comparison), running: null };
     case "failed":

@@ -13,6 +13,8 @@ interface Measurer<E> {
   start: (run: (on: (event: E) => void) => Promise<unknown>) => Promise<void>;
   stop: () => Promise<void>;
   list: () => Promise<void>;
+  /** Removes one of the earlier ones. */
+  remove: (id: number) => Promise<void>;
 }
 
 /** Starts, stops and lists one kind of measurement; `line` is what its last event is read out as. */
@@ -65,5 +67,14 @@ export function measurer<E extends { type: string }>(
     }
   }
 
-  return { start, stop, list };
+  async function remove(id: number): Promise<void> {
+    try {
+      await commands.removeMeasurement(id);
+    } catch (error) {
+      report(error);
+    }
+    await list();
+  }
+
+  return { start, stop, list, remove };
 }

@@ -1,6 +1,7 @@
 //! Values for tests.
 
 import type {
+  Arm,
   BenchReport,
   ChatSummary,
   Comparison,
@@ -210,6 +211,7 @@ export const spread = (...values: number[]): Spread => ({
 
 export const figures = (speculation: SpeculationChoice, patch: Partial<SideFigures> = {}): SideFigures => ({
   speculation,
+  asked: [],
   speculating: speculation.mode !== "off",
   reason: null,
   tokensPerSecond: spread(40, 41, 42),
@@ -241,6 +243,7 @@ export const measured = (patch: Partial<MeasuredRun> = {}): MeasuredRun => ({
 export const comparison = (patch: Partial<Comparison> = {}): Comparison => ({
   setup: setup(),
   messageId: 3,
+  matchesReply: true,
   prompt: "Why?",
   promptTokens: 12,
   seed: 7,
@@ -257,8 +260,19 @@ export const comparison = (patch: Partial<Comparison> = {}): Comparison => ({
   ...patch,
 });
 
+export const arm = (speculation: SpeculationChoice, patch: Partial<Arm> = {}): Arm => ({
+  figures: figures(speculation),
+  speedup: null,
+  warmUps: 2,
+  settled: true,
+  acceptanceByContext: [],
+  checkedTokens: 100,
+  differing: [],
+  ...patch,
+});
+
 export const benchReport = (patch: Partial<BenchReport> = {}): BenchReport => ({
-  version: 1,
+  version: 2,
   setup: setup(),
   promptIds: ["facts"],
   repetitions: 3,
@@ -270,6 +284,8 @@ export const benchReport = (patch: Partial<BenchReport> = {}): BenchReport => ({
   arms: [],
   prompts: [],
   costs: [],
+  passes: [],
+  draftMs: null,
   runs: [],
   ...patch,
 });

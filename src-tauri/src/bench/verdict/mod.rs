@@ -10,6 +10,7 @@ mod tests;
 use models::{ControllerState, Exactness, GenerationStats, Prior, SpeculationState};
 use serde::{Deserialize, Serialize};
 
+use super::place::{moved, place};
 use super::regression::changed;
 use super::stats;
 use crate::ipc::{
@@ -22,6 +23,9 @@ const FEWEST_ROUNDS: usize = 16;
 /// Times that a position was reached below which its share says nothing.
 const FEWEST_DRAFTS: usize = 4;
 
+/// Files that are others than then, where no commit says so.
+const FILES: &str = "the model's files";
+
 /// What was measured of one pair on one machine, the newest first.
 #[derive(Debug, Clone, Default)]
 pub struct PairHistory {
@@ -33,6 +37,46 @@ pub struct PairHistory {
     pub benches: Vec<BenchReport>,
     /// Replies with automatic depth.
     pub replies: Vec<Estimate>,
+}
+
+impl PairHistory {
+    /// What was measured of a target with each head, under the paths that they have now: benchmarks of other versions of both
+    /// are among it, since they can be told as stale. What was worked out in their replies is not.
+    #[must_use]
+    pub fn all_of(pairs: &[PairHistory], target: &str, drafter: Option<&str>) -> Vec<PairHistory> {
+        let mut found: Vec<PairHistory> = Vec::new();
+        let drafter_place = |path: Option<&str>| path.map(place);
+        for pair in pairs.iter().filter(|pair| place(&pair.target) == place(target)) {
+            let of_pair = drafter_place(pair.drafter.as_deref());
+            let at = found
+                .iter()
+                .position(|other| drafter_place(other.drafter.as_deref()) == of_pair)
+                .unwrap_or_else(|| {
+                    let is_current = of_pair == drafter_place(drafter);
+                    found.push(PairHistory {
+                        target: target.to_owned(),
+                        drafter: if is_current {
+                            drafter.map(str::to_owned)
+                        } else {
+                            pair.drafter.clone()
+                        },
+                        ..PairHistory::default()
+                    });
+                    found.len() - 1
+                });
+            let Some(whole) = found.get_mut(at) else { continue };
+            whole.benches.extend(pair.benches.iter().cloned());
+            if pair.target == target && pair.drafter == whole.drafter {
+                whole.replies.extend(pair.replies.iter().cloned());
+            }
+        }
+        for whole in &mut found {
+            whole
+                .benches
+                .sort_by(|a, b| b.setup.started_at.total_cmp(&a.setup.started_at));
+        }
+        found
+    }
 }
 
 /// What automatic depth worked out in one reply.
@@ -98,7 +142,7 @@ impl Now {
     fn changes(&self, then: &Circumstances, at: f64) -> Vec<String> {
         let mut changes = changed(then, &self.under);
         if self.files_changed_at > at {
-            changes.push("the model's files".to_owned());
+            changes.push(FILES.to_owned());
         }
         changes
     }
@@ -109,7 +153,7 @@ impl Now {
 pub fn judge(history: &PairHistory, now: &Now) -> Option<(PairVerdict, Prior)> {
     let mut stale = None;
     for report in history.benches.iter().filter(|report| counts(report)) {
-        let verdict = of_report(report, history.drafter.clone(), now);
+        let verdict = of_report(report, history, now);
         if verdict.changes.is_empty() {
             return Some((verdict, prior_of(report)));
         }
@@ -131,10 +175,16 @@ fn counts(report: &BenchReport) -> bool {
         && setup.before.power_source == setup.after.power_source
 }
 
-fn of_report(report: &BenchReport, drafter: Option<String>, now: &Now) -> PairVerdict {
+fn of_report(report: &BenchReport, history: &PairHistory, now: &Now) -> PairVerdict {
     let under = Circumstances::from(&report.setup);
+    let commits = moved(&report.setup, &history.target, history.drafter.as_deref());
+    let mut changes = now.changes(&under, report.setup.started_at);
+    if !commits.is_empty() {
+        changes.retain(|change| change != FILES);
+        changes.extend(commits);
+    }
     PairVerdict {
-        drafter,
+        drafter: history.drafter.clone(),
         says: report.winner.clone(),
         some_slower: report
             .arms
@@ -145,7 +195,7 @@ fn of_report(report: &BenchReport, drafter: Option<String>, now: &Now) -> PairVe
             repetitions: report.repetitions,
         },
         measured_at: report.setup.started_at,
-        changes: now.changes(&under, report.setup.started_at),
+        changes,
         under,
     }
 }
@@ -155,6 +205,7 @@ fn prior_of(report: &BenchReport) -> Prior {
     let blocks: Vec<(usize, &Arm, Option<&Ratio>)> = report
         .arms
         .iter()
+        .filter(|arm| arm.figures.speculating)
         .filter_map(|arm| match arm.figures.speculation {
             SpeculationChoice::Block { size } => Some((size as usize, arm, arm.speedup.as_ref())),
             SpeculationChoice::Off | SpeculationChoice::Auto => None,

@@ -22,6 +22,7 @@ fn arm(speculation: SpeculationChoice, call: Option<(f64, Call)>, shares: &[f64]
     Arm {
         figures: SideFigures {
             speculation,
+            asked: Vec::new(),
             speculating: true,
             reason: None,
             tokens_per_second: None,
@@ -37,6 +38,8 @@ fn arm(speculation: SpeculationChoice, call: Option<(f64, Call)>, shares: &[f64]
             high: None,
             call,
         }),
+        warm_ups: 2,
+        settled: true,
         acceptance_by_context: Vec::new(),
         checked_tokens: 1,
         differing: Vec::new(),
@@ -85,6 +88,8 @@ fn report(at: f64, two: (f64, Call), four: (f64, Call), winner: Winner) -> Bench
         ],
         prompts: Vec::new(),
         costs: Vec::new(),
+        passes: Vec::new(),
+        draft_ms: None,
         runs: Vec::new(),
     }
 }
@@ -174,6 +179,37 @@ fn what_changed_makes_it_stale_and_no_beginning() {
     // What was worked out in replies is weaker, but of today.
     let (verdict, _) = told(vec![old], estimates(&[1.3, 1.31, 1.29, 1.3])).unwrap();
     assert!(matches!(verdict.source, VerdictSource::Replies { .. }), "{verdict:?}");
+}
+
+#[test]
+fn a_benchmark_of_another_commit_is_told_as_stale() {
+    let at = |commit: &str| format!("/hub/models--a--b/snapshots/{commit}");
+    let of = |commit: &str, made_at: f64| {
+        let mut report = fast(made_at);
+        report.setup.target = at(commit);
+        PairHistory {
+            target: at(commit),
+            drafter: None,
+            benches: vec![report],
+            replies: estimates(&[1.3; 8]),
+        }
+    };
+    let pairs = [of("1111111aa", 40.0), of("2222222bb", 50.0)];
+    let now_at = |commit: &str| {
+        let mut all = PairHistory::all_of(&pairs, &at(commit), None);
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    };
+    let (verdict, prior) = judge(&now_at("3333333cc"), &now()).unwrap();
+    assert_eq!(verdict.changes, ["the model's commit 2222222 → 3333333"]);
+    assert_eq!((verdict.measured_at, prior), (50.0, Prior::default()));
+    let (verdict, prior) = judge(&now_at("1111111aa"), &now()).unwrap();
+    assert_eq!(
+        (verdict.measured_at, verdict.changes.len(), prior.depth),
+        (40.0, 0, Some(3)),
+        "its own holds"
+    );
+    assert!(PairHistory::all_of(&pairs, "/m", None).is_empty());
 }
 
 #[test]
