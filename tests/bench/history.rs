@@ -111,11 +111,15 @@ async fn a_reply_is_run_again_as_it_was_and_kept_in_the_history() {
         panic!("{:?}", events.last())
     };
     let kept: Comparison = state.store.comparison(*id).await.unwrap();
-    // The last digit of a number may change on its way through JSON.
     assert_eq!((&kept.agreement, &kept.on_text), (&done.agreement, &done.on_text));
     assert_eq!(kept.runs.len(), done.runs.len());
-    let rate = |comparison: &Comparison| comparison.on.tokens_per_second.as_ref().unwrap().median;
-    assert!((rate(&kept) - rate(&done)).abs() < 1e-9 * rate(&done));
+    // With many drafts right at once so short a reply has too few rounds for a rate, and the machine chooses how many are
+    // made. The last digit of a number may change on its way through JSON.
+    let rate = |comparison: &Comparison| comparison.on.tokens_per_second.as_ref().map(|rate| rate.median);
+    match (rate(&kept), rate(&done)) {
+        (Some(kept), Some(done)) => assert!((kept - done).abs() < 1e-9 * done),
+        (kept, done) => assert_eq!(kept, done),
+    }
     let history = state.benches.history().await.unwrap();
     assert_eq!(history.comparisons.len(), 1);
     assert_eq!(history.comparisons[0].identical, Some(true));
