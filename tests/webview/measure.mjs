@@ -137,6 +137,73 @@ const manyReplies = (browser, count) =>
     void all();
   }, count);
 
+/** Counts, from now on, what the window makes and what of it was collected: events that arrive, and pieces of the page. */
+const countObjects = (browser) =>
+  browser.execute(() => {
+    const count = (window.made = { events: [0, 0], pieces: [0, 0] });
+    const registry = new FinalizationRegistry((kind) => (count[kind][1] += 1));
+    const register = (kind, object) => {
+      count[kind][0] += 1;
+      registry.register(object, kind);
+    };
+    const { cloneNode } = Node.prototype;
+    Node.prototype.cloneNode = function (deep) {
+      const made = cloneNode.call(this, deep);
+      register("pieces", made.nodeType === Node.DOCUMENT_FRAGMENT_NODE && made.firstChild ? made.firstChild : made);
+      return made;
+    };
+    const { callbacks } = window.__TAURI_INTERNALS__;
+    const get = Map.prototype.get;
+    callbacks.get = (id) => {
+      const call = get.call(callbacks, id);
+      return (
+        call &&
+        ((data) => {
+          if (typeof data?.message === "object" && data.message) register("events", data.message);
+          return call(data);
+        })
+      );
+    };
+  });
+
+/** Memory of the page's process once it has collected what nobody holds, in MiB: the least of ten seconds. */
+async function settled(browser, pid) {
+  await browser.executeAsync((done) => {
+    let left = 10;
+    const press = () => {
+      for (let n = 0; n < 20; n += 1) window.pressure = Array.from({ length: 200_000 }, (_, k) => ({ k }));
+      window.pressure = null;
+      if (--left > 0) setTimeout(press, 20);
+      else done(true);
+    };
+    press();
+  });
+  let least = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 10; n += 1) {
+    await sleep(1000);
+    least = Math.min(least, memoryOf(pid));
+  }
+  return least;
+}
+
+/** Puts copies of the messages in sight into the page and takes them out, by plain calls: what the web view itself keeps of that. */
+const copyRows = (browser, times) =>
+  browser.executeAsync((times, done) => {
+    const column = document.querySelector('[data-testid="conversation"] > div');
+    const rows = [...column.querySelectorAll("article")].slice(-6);
+    const all = async () => {
+      for (let n = 0; n < times; n += 1) {
+        const copies = rows.map((row) => row.cloneNode(true));
+        column.append(...copies);
+        column.offsetHeight;
+        await new Promise((go) => setTimeout(go, 20));
+        for (const copy of copies) copy.remove();
+      }
+      done(rows.length * times);
+    };
+    void all();
+  }, times);
+
 // ---------------------------------------------------------------------------------------------- what is measured
 
 test("the window, measured", { timeout: 1_800_000 }, async () => {
@@ -219,19 +286,28 @@ test("the window, measured", { timeout: 1_800_000 }, async () => {
     await until("a page that is seen", () => browser.execute(() => !document.hidden), 5000);
     await written(browser);
 
-    await window.click("new-chat");
+    await browser.refresh();
+    await ready(window);
+    await countObjects(browser);
     const memory = [];
     const channels = [];
     for (let n = 0; n <= REPLIES; n += REPLIES / 10) {
-      // A few at a time: a script that runs longer is given up.
-      for (let left = n > 0 ? REPLIES / 10 : 0; left > 0; left -= 20) channels[n / (REPLIES / 10) - 1] = await manyReplies(browser, Math.min(left, 20));
-      await sleep(3000);
-      memory.push(memoryOf(web));
+      // Ten to a chat. A few at a time, as a script that runs longer is given up.
+      for (let left = n > 0 ? REPLIES / 10 : 0; left > 0; left -= 10) {
+        await window.click("new-chat");
+        channels[n / (REPLIES / 10) - 1] = await manyReplies(browser, Math.min(left, 10));
+      }
+      memory.push(await settled(browser, web));
     }
+    const made = await browser.execute(() => window.made);
     // The first tenth fills caches.
     add(`web process after ${REPLIES / 10} replies`, "MiB", [memory[1]]);
     add(`web process after ${REPLIES} replies`, "MiB", [memory.at(-1)], memory[1] * 1.1);
     add("channels open", "", [channels.at(-1)], channels[0]);
+    add(`events of ${made.events[0]} not collected`, "", [made.events[0] - made.events[1]]);
+    add(`pieces of the page of ${made.pieces[0]} not collected`, "", [made.pieces[0] - made.pieces[1]]);
+    const rows = await copyRows(browser, REPLIES / 5);
+    add(`web process after ${rows} more rows, by plain calls`, "MiB", [await settled(browser, web)]);
     results.push({ name: "memory every tenth", memory: memory.map(Math.round), channels });
   } finally {
     report(results);
