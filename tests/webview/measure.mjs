@@ -120,16 +120,16 @@ const manyReplies = (browser, count) =>
   browser.executeAsync((count, done) => {
     const field = () => document.querySelector('[data-testid="composer-input"]');
     const sendButton = () => document.querySelector('[data-testid="send"]');
+    const last = () => [...document.querySelectorAll('[data-testid="message-assistant"]')].at(-1)?.dataset ?? {};
     const pause = () => new Promise((go) => setTimeout(go, 4));
     const all = async () => {
       for (let n = 0; n < count; n += 1) {
-        // Slow enough for the button that stops it to be seen.
+        const before = last().id;
         field().value = "pace 9 300";
         field().dispatchEvent(new InputEvent("input", { bubbles: true }));
         while (!sendButton() || sendButton().disabled) await pause();
         sendButton().click();
-        while (sendButton()) await pause();
-        while (!sendButton()) await pause();
+        while (last().id === before || last().status !== "complete" || !sendButton()) await pause();
       }
       const { callbacks } = window.__TAURI_INTERNALS__;
       done(callbacks?.size ?? -1);
