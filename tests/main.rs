@@ -9,6 +9,7 @@
 // A test is one task: a lock held across an await stops nobody.
 #![allow(clippy::await_holding_lock, clippy::cloned_ref_to_slice_refs)]
 
+mod alarms;
 mod architecture;
 mod bench;
 mod bindings;

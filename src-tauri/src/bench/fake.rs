@@ -10,7 +10,7 @@ use models::{
 
 use super::BenchPlan;
 use super::run::{self, Measured, Runner, Subject};
-use crate::ipc::{BenchReport, LocalModel, PromptKind, SpeculationChoice};
+use crate::ipc::{Arm, BenchReport, Call, LocalModel, PromptKind, Ratio, SideFigures, SpeculationChoice};
 
 /// A round of plain decoding. Its last one takes next to nothing.
 pub(super) const PLAIN_MS: f64 = 10.0;
@@ -191,4 +191,33 @@ pub(super) fn report() -> BenchReport {
     };
     let fake = Fake::default();
     super::bench(&fake, fake.subject(), &plan, &Arc::default(), &|_| ()).unwrap()
+}
+
+/// An arm that was measured to be so much against off, with shares of drafts accepted.
+pub(super) fn arm(speculation: SpeculationChoice, call: Option<(f64, Call)>, shares: &[f64]) -> Arm {
+    Arm {
+        figures: SideFigures {
+            speculation,
+            asked: Vec::new(),
+            speculating: true,
+            reason: None,
+            tokens_per_second: None,
+            ttft_ms: None,
+            total_ms: None,
+            tokens_per_round: 2.0,
+            acceptance_rate: None,
+            acceptance_by_position: shares.to_vec(),
+        },
+        speedup: call.map(|(value, call)| Ratio {
+            value,
+            low: None,
+            high: None,
+            call,
+        }),
+        warm_ups: 2,
+        settled: true,
+        acceptance_by_context: Vec::new(),
+        checked_tokens: 1,
+        differing: Vec::new(),
+    }
 }

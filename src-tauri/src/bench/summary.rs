@@ -171,33 +171,16 @@ fn winner(arms: &[Arm]) -> Winner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::fake;
 
     #[test]
     fn a_winner_is_called_only_beyond_the_noise() {
-        let arm = |call, value| Arm {
-            figures: SideFigures {
-                speculation: SpeculationChoice::Block { size: value as u32 },
-                asked: Vec::new(),
-                speculating: true,
-                reason: None,
-                tokens_per_second: None,
-                ttft_ms: None,
-                total_ms: None,
-                tokens_per_round: 1.0,
-                acceptance_rate: None,
-                acceptance_by_position: Vec::new(),
-            },
-            speedup: Some(Ratio {
-                value,
-                low: None,
-                high: None,
-                call,
-            }),
-            warm_ups: 2,
-            settled: true,
-            acceptance_by_context: Vec::new(),
-            checked_tokens: 0,
-            differing: Vec::new(),
+        let arm = |call, value| {
+            fake::arm(
+                SpeculationChoice::Block { size: value as u32 },
+                Some((value, call)),
+                &[],
+            )
         };
         assert_eq!(winner(&[]), Winner::Unknown);
         assert_eq!(winner(&[arm(Call::TooFew, 3.0)]), Winner::Unknown);

@@ -49,12 +49,7 @@ impl Store {
     pub async fn begin_edited(&self, message_id: i32, text: &str) -> Result<Begun> {
         self.mark_interrupted().await?;
         let mut write = self.write().await?;
-        let message = messages::get(&mut write, message_id).await?;
-        if message.role != Role::User {
-            return Err(Error::NotAMessage(message_id));
-        }
-        chats::get(&mut write, message.chat_id).await?;
-        refuse_busy(&mut write, message.chat_id).await?;
+        let message = free(&mut write, message_id, Some(Role::User)).await?;
         let parent = branches::parent(&mut write, message_id).await?;
         let begun = self.ask(&mut write, message.chat_id, parent, text).await?;
         write.commit().await?;
@@ -65,12 +60,7 @@ impl Store {
     pub async fn begin_answer(&self, message_id: i32) -> Result<Begun> {
         self.mark_interrupted().await?;
         let mut write = self.write().await?;
-        let message = messages::get(&mut write, message_id).await?;
-        if message.role != Role::User {
-            return Err(Error::NotAMessage(message_id));
-        }
-        chats::get(&mut write, message.chat_id).await?;
-        refuse_busy(&mut write, message.chat_id).await?;
+        let message = free(&mut write, message_id, Some(Role::User)).await?;
         if branches::leaf(&mut write, message.chat_id).await? != Some(message_id) {
             return Err(Error::NotTheLast(message_id));
         }
@@ -83,12 +73,7 @@ impl Store {
     pub async fn begin_again(&self, message_id: i32) -> Result<Begun> {
         self.mark_interrupted().await?;
         let mut write = self.write().await?;
-        let message = messages::get(&mut write, message_id).await?;
-        if message.role != Role::Assistant {
-            return Err(Error::NotAReply(message_id));
-        }
-        chats::get(&mut write, message.chat_id).await?;
-        refuse_busy(&mut write, message.chat_id).await?;
+        let message = free(&mut write, message_id, Some(Role::Assistant)).await?;
         let parent = branches::parent(&mut write, message_id).await?;
         let wordless = message.content.is_empty() && message.reasoning.is_none();
         if message.status == MessageStatus::Failed && wordless {
@@ -109,9 +94,7 @@ impl Store {
     pub async fn begin_continued(&self, message_id: i32) -> Result<Begun> {
         self.mark_interrupted().await?;
         let mut write = self.write().await?;
-        let message = messages::get(&mut write, message_id).await?;
-        chats::get(&mut write, message.chat_id).await?;
-        refuse_busy(&mut write, message.chat_id).await?;
+        let message = free(&mut write, message_id, None).await?;
         let last = branches::leaf(&mut write, message.chat_id).await? == Some(message_id);
         if !message.can_continue || !last {
             return Err(Error::CannotContinue(message_id));
@@ -265,6 +248,19 @@ async fn begun(db: &mut SqliteConnection, chat_id: i32, reply: i32) -> Result<Be
         system_prompt: chats::config(db, chat_id).await?.system_prompt,
         continued: None,
     })
+}
+
+/// A message, of this role where one is asked for, in a chat that is there and in which nothing is being written.
+async fn free(db: &mut SqliteConnection, message_id: i32, role: Option<Role>) -> Result<Message> {
+    let message = messages::get(db, message_id).await?;
+    match role {
+        Some(Role::User) if message.role != Role::User => return Err(Error::NotAMessage(message_id)),
+        Some(role) if message.role != role => return Err(Error::NotAReply(message_id)),
+        _ => {}
+    }
+    chats::get(db, message.chat_id).await?;
+    refuse_busy(db, message.chat_id).await?;
+    Ok(message)
 }
 
 pub(super) async fn refuse_busy(db: &mut SqliteConnection, chat_id: i32) -> Result<()> {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::ipc::{Conditions, SideFigures};
+use crate::bench::fake::arm;
+use crate::ipc::Conditions;
 
 fn under() -> Circumstances {
     Circumstances {
@@ -15,34 +16,6 @@ fn now() -> Now {
     Now {
         under: under(),
         files_changed_at: 10.0,
-    }
-}
-
-fn arm(speculation: SpeculationChoice, call: Option<(f64, Call)>, shares: &[f64]) -> Arm {
-    Arm {
-        figures: SideFigures {
-            speculation,
-            asked: Vec::new(),
-            speculating: true,
-            reason: None,
-            tokens_per_second: None,
-            ttft_ms: None,
-            total_ms: None,
-            tokens_per_round: 2.0,
-            acceptance_rate: None,
-            acceptance_by_position: shares.to_vec(),
-        },
-        speedup: call.map(|(value, call)| Ratio {
-            value,
-            low: None,
-            high: None,
-            call,
-        }),
-        warm_ups: 2,
-        settled: true,
-        acceptance_by_context: Vec::new(),
-        checked_tokens: 1,
-        differing: Vec::new(),
     }
 }
 
