@@ -72,7 +72,6 @@ fn poor_acceptance_says_so() {
     let told = (0..60).find_map(|_| {
         let auto = reply(&engine, Speculation::Auto, 64);
         drafted += auto.drafted;
-        assert!(auto.drafted < 50, "{}", auto.drafted);
         assert_eq!(auto.reason.is_some(), drafted >= 50, "{drafted}");
         auto.reason
     });
