@@ -2,6 +2,7 @@
 
 use mlx_rs::{Array, Dtype, ops};
 
+use super::packed::Packed;
 use super::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
 use super::{ffi, slice};
 use crate::Result;
@@ -54,7 +55,13 @@ impl Linear {
                 scales,
                 biases,
                 spec,
-            } => ffi::quantized_matmul(x, weight, scales, biases.as_ref(), *spec),
+            } => Packed {
+                weight,
+                scales,
+                biases: biases.as_ref(),
+                spec: *spec,
+            }
+            .product(x),
         }
     }
 
@@ -76,15 +83,13 @@ impl Linear {
                 spec,
             } => {
                 let biases = biases.as_ref().map(stack).transpose()?;
-                ffi::gather_qmm(
-                    &apart,
-                    &stack(weight)?,
-                    &stack(scales)?,
-                    biases.as_ref(),
-                    &all_first,
-                    false,
-                    *spec,
-                )?
+                let stacked = Packed {
+                    weight: &stack(weight)?,
+                    scales: &stack(scales)?,
+                    biases: biases.as_ref(),
+                    spec: *spec,
+                };
+                stacked.gathered(&apart, &all_first, false)?
             }
         };
         Ok(out.reshape(&[1, rows, -1])?)

@@ -8,6 +8,7 @@ mod linear;
 pub(crate) mod memory;
 mod metal;
 mod moe;
+mod packed;
 mod rotation;
 pub mod rows;
 

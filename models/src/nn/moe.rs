@@ -2,6 +2,7 @@
 
 use mlx_rs::{Array, Dtype, ops};
 
+use super::packed::Packed;
 use super::rows::{CHECKED_ROWS, Op, Probe, in_rows, noise};
 use super::{Linear, STEP_MODE_ROWS, ffi, silu, slice};
 use crate::Result;
@@ -143,6 +144,12 @@ fn product(linear: &Linear, x: &Array, indices: &Array, sorted: bool) -> Result<
             scales,
             biases,
             spec,
-        } => ffi::gather_qmm(x, weight, scales, biases.as_ref(), indices, sorted, *spec),
+        } => Packed {
+            weight,
+            scales,
+            biases: biases.as_ref(),
+            spec: *spec,
+        }
+        .gathered(x, indices, sorted),
     }
 }
