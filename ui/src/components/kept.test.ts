@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-//! What WebKit would keep of every reply for as long as the page lives: found with a record of all allocations, see ARCHITECTURE.md.
+//! What WebKit would keep of every reply, for good or for a while: see ARCHITECTURE.md.
 import { flushSync, mount, unmount } from "svelte";
 import { afterEach, expect, test, vi } from "vitest";
 import { message, run } from "../state/samples";
