@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 use mlx_rs::{Array, Dtype, Stream};
 
@@ -379,18 +379,21 @@ fn model() -> Option<String> {
     }
 }
 
-/// Where MLX runs by default: `metal`, `cuda` or `cpu`.
+/// Where MLX runs by default: `metal`, `cuda` or `cpu`. Asked once, as products and attention go by it.
 pub(crate) fn device_name() -> &'static str {
-    init();
-    let mut available = false;
-    // SAFETY: both calls only write the flag.
-    unsafe {
-        if mlx_sys::mlx_metal_is_available(&mut available) == 0 && available {
-            return "metal";
+    static NAME: OnceLock<&str> = OnceLock::new();
+    NAME.get_or_init(|| {
+        init();
+        let mut available = false;
+        // SAFETY: both calls only write the flag.
+        unsafe {
+            if mlx_sys::mlx_metal_is_available(&mut available) == 0 && available {
+                return "metal";
+            }
+            if mlx_sys::mlx_cuda_is_available(&mut available) == 0 && available {
+                return "cuda";
+            }
         }
-        if mlx_sys::mlx_cuda_is_available(&mut available) == 0 && available {
-            return "cuda";
-        }
-    }
-    "cpu"
+        "cpu"
+    })
 }

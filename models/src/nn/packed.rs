@@ -12,6 +12,7 @@
 
 use mlx_rs::{Array, Dtype, ops};
 
+use super::rows::in_parts;
 use super::{STEP_MODE_ROWS, ffi, slice};
 use crate::Result;
 use crate::checkpoint::QuantizationSpec;
@@ -56,14 +57,12 @@ impl Packed<'_> {
 
     /// For so many rows in one call. Those of long inputs are prefill, which equals no single rows anyway.
     fn way(&self, device: &str, rows: i32, is_long: bool, dtype: Dtype) -> Way {
-        if device != "cuda" || rows <= ROWS_BY_THEMSELVES {
+        if device != "cuda" || rows <= ROWS_BY_THEMSELVES || !self.is_for_the_kernel(dtype) {
             Way::AsItIs
-        } else if !is_long {
-            Way::InParts
-        } else if self.is_for_the_kernel(dtype) {
+        } else if is_long {
             Way::Unpacked
         } else {
-            Way::AsItIs
+            Way::InParts
         }
     }
 
@@ -82,7 +81,9 @@ impl Packed<'_> {
         let at_once = |x: &Array| ffi::quantized_matmul(x, self.weight, self.scales, self.biases, self.spec);
         match way {
             Way::AsItIs => at_once(x),
-            Way::InParts => in_parts(1, x.shape()[1], |from, to| at_once(&slice(x, 1, from, to)?)),
+            Way::InParts => in_parts(1, x.shape()[1], ROWS_BY_THEMSELVES, |from, to| {
+                at_once(&slice(x, 1, from, to)?)
+            }),
             Way::Unpacked => Ok(x.matmul(self.unpacked(x.dtype())?.swap_axes(0, 1)?)?),
         }
     }
@@ -93,7 +94,7 @@ impl Packed<'_> {
         };
         match way {
             Way::AsItIs => at_once(x, indices),
-            Way::InParts => in_parts(0, x.shape()[0], |from, to| {
+            Way::InParts => in_parts(0, x.shape()[0], ROWS_BY_THEMSELVES, |from, to| {
                 at_once(&slice(x, 0, from, to)?, &slice(indices, 0, from, to)?)
             }),
             Way::Unpacked => {
@@ -106,17 +107,6 @@ impl Packed<'_> {
     fn unpacked(&self, dtype: Dtype) -> Result<Array> {
         ffi::dequantize(self.weight, self.scales, self.biases, self.spec, dtype)
     }
-}
-
-/// Parts of about the same size, side by side along `axis`.
-fn in_parts(axis: i32, rows: i32, part: impl Fn(i32, i32) -> Result<Array>) -> Result<Array> {
-    let parts = (rows + ROWS_BY_THEMSELVES - 1) / ROWS_BY_THEMSELVES;
-    let ends = (1..=parts).map(|i| rows * i / parts);
-    let outs = ends
-        .clone()
-        .zip(std::iter::once(0).chain(ends))
-        .map(|(to, from)| part(from, to));
-    Ok(ops::concatenate(&outs.collect::<Result<Vec<_>>>()?, axis)?)
 }
 
 #[cfg(test)]
@@ -178,6 +168,7 @@ mod tests {
         }
         // Not the kernel's: that many bits, outputs, inputs, that type.
         assert_eq!(way(6, 64, 128, 512, half, "cuda", 40), AsItIs);
+        assert_eq!(way(6, 64, 128, 512, half, "cuda", 12), AsItIs);
         assert_eq!(way(4, 64, 100, 512, half, "cuda", 40), AsItIs);
         assert_eq!(way(4, 128, 128, 128, half, "cuda", 40), Unpacked);
         assert_eq!(way(4, 32, 128, 96, half, "cuda", 40), AsItIs);
@@ -188,7 +179,7 @@ mod tests {
     fn parts_cover_all_rows_once_and_are_small_enough() {
         for rows in 8..200 {
             let x = Array::from_slice(&(0..rows).collect::<Vec<i32>>(), &[rows]);
-            let out = in_parts(0, rows, |from, to| {
+            let out = in_parts(0, rows, ROWS_BY_THEMSELVES, |from, to| {
                 assert!((1..=ROWS_BY_THEMSELVES).contains(&(to - from)), "{rows} rows");
                 slice(&x, 0, from, to)
             });

@@ -309,15 +309,19 @@ pub(crate) fn in_rows(
     }
     match STATE.with(|s| s.borrow().policy.0.get(&op).copied()) {
         Some(Way::Gathered) => run(0, rows, true),
-        Some(Way::Together(most)) if rows > most => {
-            let parts = (0..rows)
-                .step_by(most.max(1) as usize)
-                .map(|from| run(from, (from + most.max(1)).min(rows), false))
-                .collect::<Result<Vec<_>>>()?;
-            Ok(ops::concatenate(&parts, 1)?)
-        }
+        Some(Way::Together(most)) if rows > most => in_parts(1, rows, most, |from, to| run(from, to, false)),
         _ => run(0, rows, false),
     }
+}
+
+/// `part(from, to)` of at most `most` rows at a time, side by side along `axis`.
+pub(super) fn in_parts(axis: i32, rows: i32, most: i32, part: impl Fn(i32, i32) -> Result<Array>) -> Result<Array> {
+    let most = most.max(1);
+    let parts = (0..rows)
+        .step_by(most as usize)
+        .map(|from| part(from, (from + most).min(rows)))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(ops::concatenate(&parts, axis)?)
 }
 
 /// Made-up numbers of about unit size, the same for the same key: `shape` in `dtype`.
